@@ -1,0 +1,135 @@
+"""Types of the compiled core (C++20, nanobind): terms, the machine, masks."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grammaton.limits import Limits
+
+# One alternative of a template rule: `head · call(next_rule, param') · tail`, present in the
+# body for parameter `param` when every condition holds.
+#   conditions: ("unseen", bit) | ("all_seen", (bit, ...)) | ("between", counter, low, high)
+#               low <= counters[counter] <= high, both inclusive
+#   updates:    ("see", bit) | ("set", counter, value) | ("add", counter, amount, cap)
+#               "add" saturates: min(value + amount, cap)
+# next_rule is -1 for none; then `updates` is empty and tail should be EMPTY.
+Condition = (
+    tuple[Literal["unseen"], int]
+    | tuple[Literal["all_seen"], tuple[int, ...]]
+    | tuple[Literal["between"], int, int, int]
+)
+Update = (
+    tuple[Literal["see"], int]
+    | tuple[Literal["set"], int, int]
+    | tuple[Literal["add"], int, int, int]
+)
+Alternative = tuple[int, int, int, Sequence[Condition], Sequence[Update]]
+"""(head, next_rule, tail, conditions, updates)"""
+
+class TermStore:
+    """Hash-consed terms of the expression language; a term is an int id of this store."""
+
+    NOTHING: int
+    EMPTY: int
+    def __init__(self, limits: Limits = ...) -> None: ...
+    def chars(self, ranges: Sequence[tuple[int, int]]) -> int:
+        """One character out of inclusive code point ranges, as UTF-8; surrogates are dropped."""
+    def literal(self, text: bytes) -> int:
+        """Exactly this text; must be valid UTF-8 (GrammarError)."""
+    def literals(self, texts: Sequence[bytes]) -> int:
+        """Any of these texts, built as a trie: use it for large sets."""
+    def concat(self, terms: Sequence[int]) -> int: ...
+    def union(self, terms: Sequence[int]) -> int: ...
+    def intersect(self, terms: Sequence[int]) -> int:
+        """Regular terms only (GrammarError when a call is inside)."""
+    def complement(self, term: int) -> int:
+        """Every valid UTF-8 text outside a regular term."""
+    def repeat(self, term: int, min: int, max: int | None) -> int: ...
+    def json(self, term: int) -> int:
+        """The lift through JSON's string escapes (RFC 8259, section 7): every spelling, without the
+        quotes, of every text of a regular term. No raw control characters, no lone surrogates."""
+    def rule(self, name: str) -> int:
+        """A new rule, to be defined later; recursion goes through rules. Names are for printing."""
+    def define(self, rule: int, body: int) -> None: ...
+    def define_template(self, rule: int, alternatives: Sequence[Alternative]) -> None:
+        """A rule whose body depends on its parameter. No head may be nullable. The caller sees to it
+        that every reachable (rule, parameter) can end."""
+    def param(self, bits: Sequence[int] = ..., counters: Sequence[int] = ...) -> int:
+        """A parameter value: a set of bits and a list of counters. The id 0 is (no bits, no counters)."""
+    def call(self, rule: int, param: int = 0) -> int: ...
+    def import_term(self, other: TermStore, term: int) -> int:
+        """Copies a term of another store, and the rules it reaches, into this one."""
+    def is_nullable(self, term: int) -> bool: ...
+    def is_empty(self, term: int) -> bool:
+        """Whether the language is empty: decided for &, ~, json and calls alike."""
+    def is_regular(self, term: int) -> bool:
+        """Whether no call is inside."""
+    def derivative(self, term: int, byte: int) -> int:
+        """The residual after one byte (regular terms); NOTHING when no text goes on."""
+    def node(self, term: int) -> tuple[object, ...]:
+        """One level of structure, for printing: ("nothing",) | ("empty",) | ("chars", ranges) |
+        ("bytes", ranges) | ("concat", (t, ...)) | ("union", (t, ...)) | ("intersect", (t, ...)) |
+        ("complement", t) | ("repeat", t, min, max) | ("call", rule, param) | ("json", t) |
+        ("residual",) for what only derivatives make."""
+    def rule_name(self, rule: int) -> str: ...
+    def rule_body(self, rule: int) -> int | list[Alternative] | None: ...
+    def param_value(self, param: int) -> tuple[tuple[int, ...], tuple[int, ...]]: ...
+    def __len__(self) -> int: ...
+
+class Recognizer:
+    """A machine over bytes without a vocabulary: what `Grammar.accepts` runs on."""
+
+    def __init__(self, store: TermStore, start: int, limits: Limits = ...) -> None:
+        """GrammarError (left recursion, undefined rule), UnsatisfiableGrammar, LimitExceeded."""
+    def accepts(self, text: bytes) -> bool: ...
+    def accepts_prefix(self, text: bytes) -> bool: ...
+    def longest_prefix(self, text: bytes) -> int:
+        """How many bytes of `text` are the start of a text of the language."""
+
+class TokenIndex:
+    """A vocabulary's trie and the frame masks shared by every constraint on it."""
+
+    def __init__(
+        self,
+        tokens: Sequence[bytes],
+        ordinary: Sequence[bool],
+        eos_token_ids: Sequence[int],
+        mask_bits: int,
+        limits: Limits = ...,
+    ) -> None:
+        """tokens[i] is the text of id i; only ids with ordinary[i] (and bytes) match text."""
+    @property
+    def mask_words(self) -> int: ...
+    def stats(self) -> dict[str, int]: ...
+
+class Constraint:
+    """A grammar on a vocabulary; share it between threads. Made by `grammaton.compile`."""
+
+    def __init__(self, store: TermStore, start: int, index: TokenIndex, limits: Limits = ...) -> None: ...
+    def matcher(self) -> Matcher: ...
+    def stats(self) -> dict[str, int]: ...
+
+class Matcher:
+    """One sequence's position in a constraint. Used by one thread at a time."""
+
+    def fill_mask(self, out: NDArray[np.int32], row: int = 0) -> None:
+        """Writes the mask of allowed tokens into `out` of shape (W,) or row `row` of (B, W), W being
+        ceil(V / 32); int32, C-contiguous rows, writable. VocabularyError otherwise."""
+    def mask(self) -> NDArray[np.int32]: ...
+    def accept(self, token_id: int) -> bool:
+        """Takes a token. False, and nothing changes, when the mask forbids it."""
+    def accept_bytes(self, data: bytes) -> bool: ...
+    def validate(self, tokens: Sequence[int]) -> int:
+        """How many of `tokens` could be accepted in turn; changes nothing."""
+    def rollback(self, n: int) -> None:
+        """Undoes the last n accepts. ValueError-like VocabularyError when there are fewer."""
+    def fork(self) -> Matcher: ...
+    def reset(self) -> None: ...
+    @property
+    def is_complete(self) -> bool: ...
+    @property
+    def is_finished(self) -> bool: ...
+    def forced_bytes(self) -> bytes: ...
+    def forced_tokens(self, *, mode: Literal["exact", "canonical"] = "exact") -> list[int]: ...

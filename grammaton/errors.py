@@ -1,0 +1,90 @@
+"""The errors grammaton raises.
+
+Everything a user can meet derives from `GrammatonError`, so one `except` clause catches the
+library and nothing else. An error about a grammar says *where*: a span in the source text (regex
+and the text forms) or a JSON Pointer (schemas). Nothing is printed instead of raised.
+"""
+
+from __future__ import annotations
+
+
+class GrammatonError(Exception):
+    """Base class of every error raised by grammaton."""
+
+
+class GrammarError(GrammatonError):
+    """A grammar cannot be read or means nothing.
+
+    Args:
+        message: one sentence a person can act on.
+        source: the text the error is about, when there is one.
+        position: 0-based code-point offset of the first offending character in `source`.
+        end: offset one past the last offending character; `position + 1` by default.
+        pointer: JSON Pointer (RFC 6901) to the offending place of a schema, `""` for the root.
+
+    Attributes `line` and `column` (both 1-based) are derived from `source` and `position`.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str | None = None,
+        position: int | None = None,
+        end: int | None = None,
+        pointer: str | None = None,
+    ) -> None:
+        self.message = message
+        self.source = source
+        self.position = position
+        self.end = end
+        self.pointer = pointer
+        self.line: int | None = None
+        self.column: int | None = None
+        if source is not None and position is not None:
+            self.line = source.count("\n", 0, position) + 1
+            self.column = position - (source.rfind("\n", 0, position) + 1) + 1
+        super().__init__(self._render())
+
+    def _render(self) -> str:
+        if self.pointer is not None:
+            return f"{self.message} (at {self.pointer or 'the root of the schema'})"
+        if self.source is None or self.position is None or self.line is None or self.column is None:
+            return self.message
+        start = self.position - (self.column - 1)
+        stop = self.source.find("\n", start)
+        text = self.source[start : stop if stop >= 0 else len(self.source)]
+        shown, caret = _window(text, self.column - 1)
+        width = 1 if self.end is None else max(1, min(self.end - self.position, len(shown) - caret))
+        return (
+            f"{self.message} (line {self.line}, column {self.column})\n"
+            f"    {shown}\n    {' ' * caret}{'^' * width}"
+        )
+
+
+def _window(text: str, column: int, width: int = 96) -> tuple[str, int]:
+    """The part of a long line around `column`, and where the caret stands in it."""
+    if len(text) <= width:
+        return text, column
+    start = max(0, min(column - width // 2, len(text) - width))
+    return text[start : start + width], column - start
+
+
+class UnsupportedKeyword(GrammarError):
+    """A construct that grammaton does not enforce yet. It is refused, never dropped."""
+
+
+class UnsatisfiableGrammar(GrammarError):
+    """No text satisfies the grammar, or none that the vocabulary can spell."""
+
+
+class VocabularyError(GrammatonError):
+    """A vocabulary is malformed, or a token id or mask buffer does not fit it."""
+
+
+class TokenRejected(GrammatonError):
+    """The engine was handed a token that the mask forbids."""
+
+
+class LimitExceeded(GrammatonError):
+    """A bound of `grammaton.Limits` was met. The message names the limit and its value."""

@@ -1,0 +1,31 @@
+"""Bounds on work and memory, in one place.
+
+Every loop in grammaton that an input could make long counts against one of these and raises
+`LimitExceeded` when it runs out, so that no grammar can hang or exhaust the process that
+compiles it. The defaults leave real grammars two orders of magnitude of room.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Bounds that hold for one grammar and the constraints made from it.
+
+    Attributes:
+        max_terms: terms in one store (about 60 bytes each, derivatives included).
+        max_step_terms: new terms one call (`accept`, `fill_mask`, `is_empty`) may create.
+        max_frames: stack frames and frame sets in one constraint (about 40 bytes each).
+        max_walk_nodes: trie nodes one mask may visit.
+        mask_cache_bytes: finished masks kept by one constraint; the cache is emptied when full.
+        frame_cache_bytes: frame masks kept by one vocabulary; the cache is emptied when full.
+    """
+
+    max_terms: int = 4_000_000
+    max_step_terms: int = 100_000
+    max_frames: int = 4_000_000
+    max_walk_nodes: int = 20_000_000
+    mask_cache_bytes: int = 64 * 2**20
+    frame_cache_bytes: int = 512 * 2**20
