@@ -1,0 +1,288 @@
+"""`Vocabulary`: what a model can say, as the bytes of each token id.
+
+Nouns:
+
+- *token*: an id a model may emit, and its *text*, a byte string. A text need not be whole
+  characters: byte-level vocabularies split them anywhere. Several ids may share one text, and an
+  id may have none; it is then never allowed.
+- *special token*: an id that stands for a control signal (start of text, a role, padding). It never
+  matches text, however it is spelled. *End-of-sequence* ids are special too; they are allowed
+  exactly where a text may end.
+- *logits size*: how many numbers the model puts out a step, often more than there are tokens (rows
+  of the embedding rounded up). A mask has that many bits, and those past the tokens are 0.
+
+Cost: reading 129,000 tokens from a `tokenizer.json` takes about half a second. The token trie and
+the masks of common frames are made by the first constraint on a vocabulary, so a vocabulary is
+built once for each tokenizer and shared by all grammars, requests and threads.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol
+
+from grammaton._core import TokenIndex
+from grammaton.errors import VocabularyError
+from grammaton.index.tokenizer_json import TokenizerTexts, read_tokenizer_json
+
+
+class _Tokenizer(Protocol):
+    """The part of `tokenizers.Tokenizer` that is used."""
+
+    def to_str(self, pretty: bool = False) -> str: ...
+
+
+class Vocabulary:
+    """The tokens of a model. Immutable, and safe to share between threads.
+
+    Args:
+        tokens: the text of each id, `tokens[i]` for id i; `b""` where there is none.
+        eos_token_ids: the id or ids that end a sequence; at least one. Their text is ignored.
+        special_tokens: ids by name that never match text, whatever `tokens` says of them.
+        logits_size: how many logits the model puts out; `len(tokens)` by default. It may be
+            smaller only by ids without text, which are then left out.
+
+    Raises:
+        VocabularyError: no end-of-sequence id, an id out of range, a token that is not bytes.
+    """
+
+    __slots__ = (
+        "_drops_leading_space",
+        "_eos_token_ids",
+        "_index",
+        "_lock",
+        "_logits_size",
+        "_special_tokens",
+        "_tokens",
+    )
+
+    def __init__(
+        self,
+        tokens: Sequence[bytes],
+        *,
+        eos_token_ids: int | Sequence[int],
+        special_tokens: Mapping[str, int] = {},
+        logits_size: int | None = None,
+    ) -> None:
+        texts = list(tokens)
+        if not all(map(bytes.__instancecheck__, texts)):
+            token_id = next(i for i, text in enumerate(texts) if not isinstance(text, bytes))
+            raise VocabularyError(
+                f"token {token_id} is {type(texts[token_id]).__name__}, not bytes; a vocabulary "
+                "is made of the exact bytes of its tokens"
+            )
+        ends = _ids(eos_token_ids, len(texts), "eos_token_ids")
+        if not ends:
+            raise VocabularyError("eos_token_ids is empty: no text could ever end")
+        _ids(special_tokens.values(), len(texts), "special_tokens")
+        for token_id in (*special_tokens.values(), *ends):
+            texts[token_id] = b""
+        size = len(texts) if logits_size is None else _logits_size(logits_size, texts, ends)
+        del texts[size:]
+
+        self._tokens = tuple(texts)
+        self._eos_token_ids = ends
+        self._special_tokens = {name: i for name, i in special_tokens.items() if i < size}
+        self._logits_size = size
+        self._drops_leading_space = False
+        self._index: TokenIndex | None = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def from_transformers(
+        cls,
+        tokenizer: Any,
+        *,
+        eos_token_ids: int | Sequence[int] | None = None,
+        logits_size: int | None = None,
+    ) -> Vocabulary:
+        """From a fast tokenizer of the transformers library.
+
+        Args:
+            tokenizer: a `PreTrainedTokenizerFast` (what `AutoTokenizer.from_pretrained` gives for
+                nearly every model).
+            eos_token_ids: the ids that end a sequence; the tokenizer's own by default. Chat
+                models often have more: `model.generation_config.eos_token_id`.
+            logits_size: `model.config.vocab_size`, when it differs from `len(tokenizer)`.
+
+        Raises:
+            VocabularyError: a slow tokenizer, or one whose tokens have no exact bytes.
+        """
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if not hasattr(backend, "to_str"):
+            raise VocabularyError(
+                f"{type(tokenizer).__name__} is not backed by the tokenizers library; load it "
+                "with AutoTokenizer.from_pretrained(..., use_fast=True)"
+            )
+        if eos_token_ids is None:
+            eos_token_ids = tokenizer.eos_token_id
+            if eos_token_ids is None:
+                raise VocabularyError(
+                    "the tokenizer names no end-of-sequence token; pass eos_token_ids"
+                )
+        return cls._from_texts(read_tokenizer_json(backend.to_str()), eos_token_ids, logits_size)
+
+    @classmethod
+    def from_tokenizers(
+        cls,
+        tokenizer: _Tokenizer | str | PathLike[str],
+        *,
+        eos_token_ids: int | Sequence[int] | None = None,
+        logits_size: int | None = None,
+    ) -> Vocabulary:
+        """From a tokenizer of the tokenizers library, or the path of a `tokenizer.json`.
+
+        Args:
+            tokenizer: a `tokenizers.Tokenizer`, or a path. Reading a path needs no library.
+            eos_token_ids: the ids that end a sequence. For a path, a `tokenizer_config.json`
+                beside the file is asked by default; otherwise they have to be given.
+            logits_size: how many logits the model puts out, when that differs from the tokens.
+
+        Raises:
+            VocabularyError: a file that is no tokenizer, tokens without exact bytes, or no
+                end-of-sequence token.
+        """
+        if isinstance(tokenizer, (str, PathLike)):
+            path = Path(tokenizer)
+            try:
+                source = path.read_bytes()
+            except OSError as error:
+                raise VocabularyError(f"can't read the tokenizer: {error}") from error
+            texts = read_tokenizer_json(source)
+            if eos_token_ids is None:
+                eos_token_ids = _configured_eos(path.with_name("tokenizer_config.json"), texts)
+        else:
+            texts = read_tokenizer_json(tokenizer.to_str())
+        if eos_token_ids is None:
+            raise VocabularyError(
+                "a tokenizer.json doesn't say which token ends a sequence; pass eos_token_ids. "
+                f"Its special tokens: {_some(texts.special_tokens)}"
+            )
+        return cls._from_texts(texts, eos_token_ids, logits_size)
+
+    @classmethod
+    def _from_texts(
+        cls, texts: TokenizerTexts, eos_token_ids: int | Sequence[int], logits_size: int | None
+    ) -> Vocabulary:
+        vocabulary = cls(
+            texts.tokens,
+            eos_token_ids=eos_token_ids,
+            special_tokens=texts.special_tokens,
+            logits_size=logits_size,
+        )
+        vocabulary._drops_leading_space = texts.drops_leading_space
+        return vocabulary
+
+    @property
+    def eos_token_ids(self) -> tuple[int, ...]:
+        """The ids that end a sequence, ascending."""
+        return self._eos_token_ids
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """The ids of special tokens by name; a copy."""
+        return dict(self._special_tokens)
+
+    @property
+    def logits_size(self) -> int:
+        """How many logits the model puts out a step: the bits of a mask."""
+        return self._logits_size
+
+    @property
+    def mask_words(self) -> int:
+        """The int32 words of one mask: ceil(logits_size / 32)."""
+        return (self._logits_size + 31) // 32
+
+    @property
+    def drops_leading_space(self) -> bool:
+        """Whether the tokenizer's own decoder drops one space at the start of a text.
+
+        SentencePiece tokenizers put a space before a text and take it away again when they decode.
+        Masks and `decode` speak of the tokens as they are, the space included.
+        """
+        return self._drops_leading_space
+
+    @property
+    def index(self) -> TokenIndex:
+        """The token trie and the masks shared by every constraint; built when first used."""
+        if self._index is None:
+            with self._lock:
+                if self._index is None:
+                    self._index = TokenIndex(
+                        self._tokens,
+                        [bool(text) for text in self._tokens],
+                        self._eos_token_ids,
+                        self._logits_size,
+                    )
+        return self._index
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The text of a token; `b""` for special tokens and ids that have none.
+
+        Raises:
+            VocabularyError: the id is not below `logits_size`.
+        """
+        if not 0 <= token_id < self._logits_size:
+            raise VocabularyError(
+                f"token id {token_id} is outside this vocabulary of {self._logits_size} ids"
+            )
+        return self._tokens[token_id] if token_id < len(self._tokens) else b""
+
+    def decode(self, token_ids: Iterable[int]) -> bytes:
+        """The text of a sequence of tokens: their bytes joined, special tokens left out.
+
+        Raises:
+            VocabularyError: an id is not below `logits_size`.
+        """
+        return b"".join(map(self.token_bytes, token_ids))
+
+    def __len__(self) -> int:
+        """The number of token ids, those without text included."""
+        return len(self._tokens)
+
+    def __repr__(self) -> str:
+        extra = f", {self._logits_size} logits" if self._logits_size > len(self) else ""
+        return (
+            f"Vocabulary({len(self)} tokens, {len(self._special_tokens)} special, "
+            f"eos {', '.join(map(str, self._eos_token_ids))}{extra})"
+        )
+
+
+def _ids(values: int | Iterable[int], size: int, name: str) -> tuple[int, ...]:
+    """Ids in range, ascending and once each."""
+    ids = set()
+    for value in (values,) if isinstance(values, int) else values:
+        if not hasattr(value, "__index__") or operator.index(value) not in range(size):
+            raise VocabularyError(f"{name}: {value!r} is not a token id from 0 to {size - 1}")
+        ids.add(operator.index(value))
+    return tuple(sorted(ids))
+
+
+def _logits_size(size: int, texts: Sequence[bytes], ends: Sequence[int]) -> int:
+    lost = [i for i in range(size, len(texts)) if texts[i] or i in ends] if size >= 1 else [0]
+    if lost:
+        raise VocabularyError(
+            f"logits_size={size} has no room for token {lost[0]}: the tokenizer has {len(texts)} "
+            "ids. Pass the model's own number of logits, and the tokenizer that belongs to it"
+        )
+    return size
+
+
+def _configured_eos(path: Path, texts: TokenizerTexts) -> int | None:
+    """The id of the end-of-sequence token that a tokenizer_config.json names."""
+    try:
+        name = json.loads(path.read_bytes()).get("eos_token")
+    except (OSError, ValueError, AttributeError):
+        return None
+    content = name.get("content") if isinstance(name, dict) else name
+    return texts.special_tokens.get(content)
+
+
+def _some(names: Iterable[str], limit: int = 8) -> str:
+    listed = list(names)
+    return ", ".join(listed[:limit]) + (", …" if len(listed) > limit else "") or "none"
