@@ -70,12 +70,13 @@ class Vocabulary:
         logits_size: int | None = None,
     ) -> None:
         texts = list(tokens)
-        if not all(map(bytes.__instancecheck__, texts)):
-            token_id = next(i for i, text in enumerate(texts) if not isinstance(text, bytes))
-            raise VocabularyError(
-                f"token {token_id} is {type(texts[token_id]).__name__}, not bytes; a vocabulary "
-                "is made of the exact bytes of its tokens"
-            )
+        for kind in set(map(type, texts)):
+            if kind is not bytes:
+                token_id = next(i for i, text in enumerate(texts) if type(text) is kind)
+                raise VocabularyError(
+                    f"token {token_id} is {kind.__name__}, not bytes; a vocabulary is made of the "
+                    "exact bytes of its tokens"
+                )
         ends = _ids(eos_token_ids, len(texts), "eos_token_ids")
         if not ends:
             raise VocabularyError("eos_token_ids is empty: no text could ever end")
@@ -114,7 +115,7 @@ class Vocabulary:
             VocabularyError: a slow tokenizer, or one whose tokens have no exact bytes.
         """
         backend = getattr(tokenizer, "backend_tokenizer", None)
-        if not hasattr(backend, "to_str"):
+        if backend is None or not hasattr(backend, "to_str"):
             raise VocabularyError(
                 f"{type(tokenizer).__name__} is not backed by the tokenizers library; load it "
                 "with AutoTokenizer.from_pretrained(..., use_fast=True)"
@@ -280,7 +281,7 @@ def _configured_eos(path: Path, texts: TokenizerTexts) -> int | None:
     except (OSError, ValueError, AttributeError):
         return None
     content = name.get("content") if isinstance(name, dict) else name
-    return texts.special_tokens.get(content)
+    return texts.special_tokens.get(content) if isinstance(content, str) else None
 
 
 def _some(names: Iterable[str], limit: int = 8) -> str:
