@@ -13,8 +13,9 @@ and a concatenation is lowered from its end. Each node is visited a bounded numb
 work and the number of terms are linear in the pattern; counted repetition is never unrolled.
 
 Repeating something that asserts is a fixpoint. With anchors alone it is reached in a few rounds,
-since an anchor leaves next to nothing on one side of it; `((?!x).)*` has a closed form; repeating any
-other look-ahead, or counting such repetitions beyond `?`, `*` and `+`, is refused.
+since an anchor leaves next to nothing on one side of it; `((?!x).)*` at the end of the text has a
+closed form. Other look-ahead under a repetition is refused, and so are repetitions of anchors that
+are nested or counted (`?` is no repetition in this sense).
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from grammaton.grammar.regex.nodes import (
     LookAhead,
     Node,
     Repeat,
+    alt,
+    cat,
 )
 from grammaton.grammar.regex.ranges import ANY
 
@@ -170,21 +173,86 @@ class Lowering:
     def _repeat_before(self, node: Repeat, tail: Tail) -> Tail:
         if node.max == 0:
             return tail
-        if node.max != 1:
-            raise GrammarError(
-                "an anchor or a look-ahead inside a repetition is not supported",
-                source=self._pattern,
-                position=node.position,
-                end=node.end,
-            )
-        once = self._before(node.body, tail)
-        return once if node.min else self._union([tail, once])
+        if node.max == 1:
+            once = self._before(node.body, tail)
+            return once if node.min else self._union([tail, once])
+        if node.max is not None or node.min > 1:
+            raise self._refusal("counting", node)
+        plain = _without_anchors(node.body)
+        if plain is not None:
+            many = self._anchored_star(node.body, self._plain(plain), tail)
+            return self._before(node.body, many) if node.min else many
+        return self._tempered(node, tail)
+
+    def _anchored_star(self, body: Node, plain: int, tail: Tail) -> Tail:
+        """`body*` and then a tail; `plain` is `body` where no anchor holds.
+
+        Inside the text an iteration is plain until an anchor at the end holds. At most two such
+        iterations matter, one before a final newline and one after it: any others take nothing. At
+        the start of the text the first iteration that takes something is the only one that can be
+        unlike the rest.
+        """
+        store = self._store
+        star = store.repeat(plain, 0, None)
+        inside = store.concat([star, tail.inside])
+        for _ in range(2):
+            once = self._before(body, Tail(inside, inside)).inside
+            inside = store.concat([star, store.union([tail.inside, once])])
+        first = self._before(body, Tail(inside, tail.at_start)).at_start
+        return Tail(inside, store.union([tail.at_start, first]))
+
+    def _tempered(self, node: Repeat, tail: Tail) -> Tail:
+        """`((?!x).)*` up to the end of the text: nowhere does what is left start with x."""
+        store = self._store
+        body = node.body
+        if (
+            isinstance(body, Cat)
+            and len(body.parts) == 2
+            and isinstance(look := body.parts[0], LookAhead)
+            and look.negative
+            and isinstance(char := body.parts[1], Chars)
+            and tail == Tail(store.EMPTY, store.EMPTY)
+        ):
+            ahead = self._before(look.body, Tail(self._anything, self._anything))
+            if ahead.inside == ahead.at_start and not store.is_nullable(ahead.inside):
+                found = store.concat([self._anything, ahead.inside])
+                run = store.repeat(store.chars(char.ranges), node.min, None)
+                term = store.intersect([run, store.complement(found)])
+                return Tail(term, term)
+        raise self._refusal("repeating", node)
+
+    def _refusal(self, doing: str, node: Repeat) -> GrammarError:
+        return GrammarError(
+            f"{doing} a group with an anchor or a look-ahead inside is not supported here",
+            source=self._pattern,
+            position=node.position,
+            end=node.end,
+        )
 
     def _union(self, tails: Sequence[Tail]) -> Tail:
         return Tail(
             self._store.union([tail.inside for tail in tails]),
             self._store.union([tail.at_start for tail in tails]),
         )
+
+
+def _without_anchors(node: Node) -> Node | None:
+    """What a node matches where no anchor holds; None when a look-ahead or a loop asserts in it."""
+    if not node.asserts:
+        return node
+    if isinstance(node, Anchor):
+        return Chars(())
+    if isinstance(node, Repeat) and node.max == 1:
+        body = _without_anchors(node.body)
+        return None if body is None else Repeat(body, node.min, 1, node.position, node.end, False)
+    if isinstance(node, Cat | Alt):
+        parts = node.parts if isinstance(node, Cat) else node.branches
+        changed = [_without_anchors(part) for part in parts]
+        whole = [part for part in changed if part is not None]
+        if len(whole) < len(parts):
+            return None
+        return cat(whole) if isinstance(node, Cat) else alt(whole)
+    return None
 
 
 def _single(node: Node) -> str | None:
