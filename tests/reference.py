@@ -4,14 +4,15 @@ Same names and signatures with `Reference` in front: `ReferenceStore`, `Referenc
 `ReferenceIndex`, `ReferenceConstraint`, `ReferenceMatcher`. Membership comes from `reference_terms`
 (spans in a text), what may follow a prefix from `reference_language` (Earley over characters).
 
-What a vocabulary can spell (CONSTRUCTIONS, section 6): S1 is the code points each of whose UTF-8 bytes
-is an ordinary token, S2 those that are ordinary tokens themselves. The language becomes its texts over
-S1 ∪ S2, and a token may end in mid-character only if a code point of S1 that the grammar permits
-completes it. A mask tries every token. The end-of-sequence ids are allowed exactly where the text may
-end; they, other special ids and tokens without bytes never match text.
+What a vocabulary can spell (CONSTRUCTIONS, section 6): S1 is the code points each of whose UTF-8
+bytes is an ordinary token, S2 those that are ordinary tokens themselves. The language becomes its
+texts over both, and a token may end in mid-character only if a code point of S1 that the grammar
+permits completes it. A mask tries every token. The end-of-sequence ids are allowed exactly where
+the text may end; they, other special ids and tokens without bytes never match text.
 
-Cost: a mask is one Earley column for every whole-character prefix of a token, a millisecond or so a token
-on small grammars. Left recursion is accepted here (the core refuses it).
+Cost: a mask is one Earley column for every whole-character prefix of a token, a millisecond or so
+a token on small grammars. Left recursion is accepted here (the core refuses it). Limits are taken
+for the signatures' sake and not enforced.
 """
 
 from __future__ import annotations
@@ -25,12 +26,8 @@ from numpy.typing import NDArray
 
 from grammaton.errors import UnsatisfiableGrammar, VocabularyError
 from grammaton.limits import Limits
-from tests.reference_language import (
-    Language,
-    ReferenceTooHardError,
-    Spelling,
-    split_characters,
-)
+from tests.reference_derivatives import Spelling, split_characters
+from tests.reference_language import Language, ReferenceTooHardError
 from tests.reference_terms import (
     LAST_CODE_POINT,
     TermTable,
@@ -98,6 +95,7 @@ class ReferenceRecognizer:
     """`grammaton._core.Recognizer`: a machine over bytes without a vocabulary."""
 
     def __init__(self, store: ReferenceStore, start: int, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
         self._store = store
         self._start = start
         self._language = Language(store, start)
@@ -115,7 +113,7 @@ class ReferenceRecognizer:
 
 
 def spelling_of(tokens: Sequence[bytes], ordinary: Sequence[bool]) -> Spelling:
-    """What the ordinary tokens can spell: S1 as `bytewise`, S1 ∪ S2 as `whole`."""
+    """What the ordinary tokens can spell: S1 as `bytewise`, with S2 as `whole`."""
     texts = {token for token, is_ordinary in zip(tokens, ordinary, strict=True) if is_ordinary}
     single = {token[0] for token in texts if len(token) == 1}
     tails = [byte for byte in range(0x80, 0xC0) if byte in single]
@@ -199,6 +197,7 @@ class ReferenceIndex:
         self.ordinary = list(ordinary)
         self.eos_token_ids = list(eos_token_ids)
         self.mask_bits = mask_bits
+        self.limits = limits or Limits()
         self.spelling = spelling_of(tokens, ordinary)
 
     @property
@@ -215,6 +214,7 @@ class ReferenceConstraint:
     def __init__(
         self, store: ReferenceStore, start: int, index: ReferenceIndex, limits: Limits | None = None
     ) -> None:
+        self.limits = limits or Limits()
         self.index = index
         self.language = Language(store, start, index.spelling)
         if self.language.is_empty:
@@ -330,9 +330,12 @@ class ReferenceMatcher:
             forced += bytes(following)
         return forced
 
-    def forced_tokens(self, *, mode: Literal["exact", "canonical"] = "exact") -> list[int]:
-        """The ids that the masks leave no choice about, up to the end. Knowing no tokenizer, it is the
-        same list in both modes."""
+    def forced_tokens(
+        self,
+        *,
+        mode: Literal["exact", "canonical"] = "exact",
+    ) -> list[int]:
+        """The ids that the masks leave no choice about, up to the end, whatever the mode."""
         trial = self.fork()
         ids: list[int] = []
         while len(allowed := trial.allowed()) == 1 and not trial.is_complete:

@@ -1,288 +1,38 @@
 """Which texts can still become texts of a language: slow, over characters, without stacks.
 
-- A *spelling* is the set of characters that texts may use. `whole` may stand in a text, `bytewise` may
-  also be cut in the middle of its bytes (CONSTRUCTIONS, section 6: S1 ∪ S2, and S1).
-- Regular terms go on by *derivatives by a character*; one is *live* when some text over the spelling
-  ends it, found by search with one character out of each class that the term distinguishes.
-- Recursion is Earley's algorithm: a *column* is what may be going on after a prefix, as items (terms
-  still to come, the call they belong to, the column where that call began). Items whose terms cannot all
-  end are dropped, so a prefix is *viable* exactly when its column is not empty. Any grammar will do:
-  left-recursive, nullable, unproductive, ambiguous.
+- Regular terms go on by derivatives by a character; one is *live* when some text over the spelling
+  ends it, found by search with one character out of each class that the term tells apart.
+- Recursion is Earley's algorithm: a *column* is what may be going on after a prefix, as items
+  (terms still to come, the call they belong to, the column where that call began). Items whose
+  terms cannot all end are dropped, so a prefix is *viable* exactly when its column is not empty.
+  Any grammar will do: left-recursive, nullable, unproductive, ambiguous.
 
-None of this is shared with `reference_terms.spans`, which decides membership; the tests compare the two.
-Cost: a column is at worst linear in its position, its closure cubic; liveness is one graph search a
-derivative, at worst exponential in the size of `&`/`~` terms. `MAX_SEARCH` bounds it.
+None of this is shared with the spans of `reference_terms`, which decide membership; the tests
+compare the two. Cost: a column is at worst linear in its position, its closure cubic; liveness is
+one graph search a derivative, at worst exponential in the size of `&`/`~` terms. `MAX_SEARCH`
+bounds it.
 """
 
 from __future__ import annotations
 
-import bisect
-import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from grammaton.errors import GrammarError
-from tests.reference_terms import LAST_CODE_POINT, CallKey, TermTable, normal_ranges
+from tests.reference_derivatives import (
+    Derivatives,
+    Spelling,
+    completions,
+    first_in,
+    split_characters,
+)
+from tests.reference_terms import LAST_CODE_POINT, CallKey, TermTable
 
 MAX_SEARCH = 30_000
-ALL_CHARACTERS = normal_ranges([(0, LAST_CODE_POINT)])
-HEX = "0123456789abcdefABCDEF"
-JSON_SPECIALS = sorted({ord(char) for char in '"\\/bfnrtu' + HEX})
-SHORT_ESCAPES = dict(zip('"\\/bfnrt', '"\\/\b\f\n\r\t', strict=True))
 
 
 class ReferenceTooHardError(Exception):
     """A term has more derivatives than the reference is willing to search."""
-
-
-@dataclass(frozen=True)
-class Spelling:
-    """The characters that a text may be made of: sorted disjoint code point ranges."""
-
-    bytewise: tuple[tuple[int, int], ...] = ALL_CHARACTERS
-    whole: tuple[tuple[int, int], ...] = ALL_CHARACTERS
-
-    def __contains__(self, code_point: int) -> bool:
-        return first_in(self.whole, code_point, code_point) is not None
-
-
-def first_in(ranges: Sequence[tuple[int, int]], low: int, high: int) -> int | None:
-    """The first code point of `ranges` that lies in low..high."""
-    at = bisect.bisect_right(ranges, (low, LAST_CODE_POINT + 1))
-    for begin, end in ranges[max(at - 1, 0) : at + 1]:
-        if begin <= high and end >= low:
-            return max(begin, low)
-    return None
-
-
-def split_characters(data: bytes) -> tuple[str, bytes] | None:
-    """Whole characters and the begun one at the end; None when `data` begins no UTF-8 text."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        text = decoder.decode(data)
-    except UnicodeDecodeError:
-        return None
-    return text, bytes(decoder.getstate()[0])
-
-
-def completions(begun: bytes) -> tuple[int, int]:
-    """The lowest and highest code point whose UTF-8 begins with `begun` (surrogates not cut out)."""
-    lead = begun[0]
-    length, bits = (
-        (2, lead & 0x1F) if lead < 0xE0 else (3, lead & 15) if lead < 0xF0 else (4, lead & 7)
-    )
-    for byte in begun[1:]:
-        bits = bits << 6 | byte & 0x3F
-    free = 6 * (length - len(begun))
-    first, last = {2: (0x80, 0x7FF), 3: (0x800, 0xFFFF), 4: (0x10000, LAST_CODE_POINT)}[length]
-    return max(bits << free, first), min((bits + 1 << free) - 1, last)
-
-
-class Derivatives:
-    """Derivatives of regular terms by characters, with just enough normal form to be finitely many."""
-
-    def __init__(self, table: TermTable) -> None:
-        self.table = table
-        self._steps: dict[tuple[int, str], int] = {}
-        self._nullable: dict[int, bool] = {}
-        self._boundaries: dict[int, tuple[int, ...]] = {}
-
-    def nullable(self, term: int) -> bool:
-        if term not in self._nullable:
-            self._nullable[term] = self._is_nullable(term)
-        return self._nullable[term]
-
-    def _is_nullable(self, term: int) -> bool:
-        match self.table.nodes[term]:
-            case ("empty",):
-                return True
-            case ("concat" | "intersect", (*parts,)):
-                return all(self.nullable(part) for part in parts)
-            case ("union", (*parts,)):
-                return any(self.nullable(part) for part in parts)
-            case ("complement", int(inner)):
-                return not self.nullable(inner)
-            case ("repeat", int(inner), low, _):
-                return low == 0 or self.nullable(inner)
-            case ("json", int(inner)):
-                return self.nullable(inner)
-        return False
-
-    def boundaries(self, term: int) -> tuple[int, ...]:
-        """Code points where the term may begin to treat characters differently; 0 is one."""
-        if term not in self._boundaries:
-            node = self.table.nodes[term]
-            points = {0, 0xD800, 0xE000, 0x10000}
-            match node:
-                case ("chars", (*ranges,)):
-                    points.update(edge for low, high in ranges for edge in (low, high + 1))
-                case ("json" | "escape", int(inner), *_):
-                    points.update(self.boundaries(inner), [0x20])
-                    points.update(edge for code in JSON_SPECIALS for edge in (code, code + 1))
-                case _:
-                    for child in self.table.children(node):
-                        points.update(self.boundaries(child))
-            self._boundaries[term] = tuple(sorted(points))
-        return self._boundaries[term]
-
-    def step(self, term: int, char: str) -> int:
-        """The term for what may follow `char`."""
-        key = (term, char)
-        if key not in self._steps:
-            self._steps[key] = self._step(term, char)
-        return self._steps[key]
-
-    def _step(self, term: int, char: str) -> int:
-        table = self.table
-        match table.nodes[term]:
-            case ("nothing",) | ("empty",):
-                return table.NOTHING
-            case ("chars", (*ranges,)):
-                inside = any(low <= ord(char) <= high for low, high in ranges)
-                return table.EMPTY if inside else table.NOTHING
-            case ("concat", (*parts,)):
-                ways = []
-                for index, part in enumerate(parts):
-                    ways.append(self._concat([self.step(part, char), *parts[index + 1 :]]))
-                    if not self.nullable(part):
-                        break
-                return self._union(ways)
-            case ("union", (*parts,)):
-                return self._union([self.step(part, char) for part in parts])
-            case ("intersect", (*parts,)):
-                return self._intersect([self.step(part, char) for part in parts])
-            case ("complement", int(inner)):
-                return self._complement(self.step(inner, char))
-            case ("repeat", int(inner), int(low), high):
-                if high == 0:
-                    return table.NOTHING
-                rest = table.repeat(
-                    inner, max(low - 1, 0), high - 1 if isinstance(high, int) else None
-                )
-                return self._concat([self.step(inner, char), rest])
-            case ("json", int(inner)):
-                if char == "\\":
-                    return self._escape(inner, "")
-                if char == '"' or char < " ":
-                    return table.NOTHING
-                return self._json(self.step(inner, char))
-            case ("escape", int(inner), str(read)):
-                return self._escaped(inner, read, char)
-        raise GrammarError(f"no derivative by a character: {table.nodes[term]!r}")
-
-    # Escapes: `read` is what followed the backslash. `uXXXX` with a high surrogate goes on `\uXXXX`.
-
-    def _escaped(self, inner: int, read: str, char: str) -> int:
-        if read == "" and char in SHORT_ESCAPES:
-            return self._json(self.step(inner, SHORT_ESCAPES[char]))
-        at = len(read) % 6
-        if not (char == "u" if at == 0 else char == "\\" if at == 5 else char in HEX):
-            return self.table.NOTHING
-        read += char.lower()
-        if len(read) == 5:
-            unit = int(read[1:], 16)
-            if 0xDC00 <= unit <= 0xDFFF:
-                return self.table.NOTHING
-            if not 0xD800 <= unit <= 0xDBFF:
-                return self._json(self.step(inner, chr(unit)))
-        if len(read) == 11:
-            pair = [int(read[1:5], 16), int(read[7:], 16)]
-            if not 0xDC00 <= pair[1] <= 0xDFFF:
-                return self.table.NOTHING
-            return self._json(self.step(inner, chr(code_of_pair(*pair))))
-        return self._escape(inner, self._merge(inner, read))
-
-    def _merge(self, inner: int, read: str) -> str:
-        """One `read` for all that end in the same class of characters, or the search would be long."""
-        span = characters_of_escape(read)
-        if span is None:
-            return read
-        bounds = self.boundaries(inner)
-        index = bisect.bisect_right(bounds, span[0])
-        if index < len(bounds) and bounds[index] <= span[1]:
-            return read
-        size = span[1] - span[0] + 1
-        begin = -(-bounds[index - 1] // size) * size
-        return escape_prefix(begin, len(read))
-
-    def _escape(self, inner: int, read: str) -> int:
-        return (
-            self.table.NOTHING
-            if inner == self.table.NOTHING
-            else self.table.intern(("escape", inner, read))
-        )
-
-    def _json(self, inner: int) -> int:
-        return self.table.NOTHING if inner == self.table.NOTHING else self.table.json(inner)
-
-    # Normal forms: flat, without units and zeros, unions and intersections as sets.
-
-    def _flat(self, kind: str, parts: Sequence[int]) -> list[int]:
-        flat: list[int] = []
-        for part in parts:
-            node = self.table.nodes[part]
-            flat += self._flat(kind, self.table.children(node)) if node[0] == kind else [part]
-        return flat
-
-    def _concat(self, parts: Sequence[int]) -> int:
-        flat = [part for part in self._flat("concat", parts) if part != self.table.EMPTY]
-        if self.table.NOTHING in flat:
-            return self.table.NOTHING
-        return self.table.concat(flat)
-
-    def _union(self, parts: Sequence[int]) -> int:
-        return self.table.union(sorted(set(self._flat("union", parts)) - {self.table.NOTHING}))
-
-    def _intersect(self, parts: Sequence[int]) -> int:
-        flat = sorted(set(self._flat("intersect", parts)))
-        return self.table.NOTHING if self.table.NOTHING in flat else self.table.intersect(flat)
-
-    def _complement(self, inner: int) -> int:
-        node = self.table.nodes[inner]
-        return (
-            self.table.children(node)[0]
-            if node[0] == "complement"
-            else self.table.complement(inner)
-        )
-
-
-def code_of_pair(high: int, low: int) -> int:
-    """The code point of a surrogate pair."""
-    return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
-
-
-def characters_of_escape(read: str) -> tuple[int, int] | None:
-    """The characters that an unfinished `uXXXX` (or pair) can become, when they are one aligned range."""
-    if len(read) <= 5:
-        free = 4 * (5 - len(read))
-        low = (int(read[1:], 16) if len(read) > 1 else 0) << free
-        high = low + (1 << free) - 1
-        if high < 0xD800 or low >= 0xE000:
-            return low, high
-        if low >= 0xD800 and high < 0xDC00:
-            return code_of_pair(low, 0xDC00), code_of_pair(high, 0xDFFF)
-        return None
-    unit = int(read[1:5], 16)
-    digits = read[7:]
-    free = 4 * (4 - len(digits))
-    low = (int(digits, 16) if digits else 0) << free
-    high = low + (1 << free) - 1
-    if len(digits) < 2:
-        return (
-            (code_of_pair(unit, 0xDC00), code_of_pair(unit, 0xDFFF))
-            if digits in ("", "d")
-            else None
-        )
-    return (code_of_pair(unit, low), code_of_pair(unit, high)) if 0xDC00 <= low <= 0xDFFF else None
-
-
-def escape_prefix(code_point: int, length: int) -> str:
-    """The first `length` characters of `uXXXX` or `uXXXX\\uXXXX` for a character."""
-    if code_point < 0x10000:
-        return f"u{code_point:04x}"[:length]
-    above = code_point - 0x10000
-    return f"u{0xD800 + (above >> 10):04x}\\u{0xDC00 + (above & 0x3FF):04x}"[:length]
 
 
 Item = tuple[tuple[int, ...], CallKey | None, int]
@@ -309,6 +59,7 @@ class Language:
         self.spelling = spelling or Spelling()
         self._derivatives = Derivatives(table)
         self._live: dict[int, bool] = {}
+        self._shortest: dict[int, str] = {}
         self._columns: dict[str, Column] = {}
 
     def accepts(self, text: bytes) -> bool:
@@ -443,7 +194,7 @@ class Language:
                     yield found
 
     def _search(self, term: int) -> None:
-        """Breadth first over derivatives, one character a class, until one is nullable or known live."""
+        """Breadth first over derivatives, a character a class, until one is nullable or live."""
         reached_from: dict[int, int | None] = {term: None}
         queue = [term]
         for current in queue:
@@ -502,3 +253,125 @@ class Language:
                 bodies = self.table.bodies(rule, param)
                 return any(productive.issuperset(body) for body in bodies)
         raise AssertionError(self.table.nodes[term])
+
+    # Completions
+
+    def completion(self, data: bytes) -> bytes:
+        """A text that completes the viable prefix `data`, as short as can be to within a character
+        of each regular term."""
+        split = split_characters(data)
+        if split is None:
+            raise ValueError(f"not a prefix of UTF-8 text: {data!r}")
+        text, begun = split
+        if not begun:
+            return self._finish(self.column(text)).encode()
+        low, high = completions(begun)
+        characters = {
+            chr(code_point)
+            for terms, _, _ in self.column(text).items
+            if terms and self.table.is_regular(terms[0])
+            for code_point in self._representatives(terms[0], self.spelling.bytewise, low, high)
+        }
+        whole = (text + char for char in sorted(characters))
+        best = min(
+            (
+                after[-1] + self._finish(self.column(after))
+                for after in whole
+                if self.column(after).items
+            ),
+            key=len,
+        )
+        return best.encode()[len(begun) :]
+
+    def _finish(self, column: Column) -> str:
+        """The shortest text that ends some item of the column and all that wait for it."""
+        ends: dict[tuple[CallKey | None, int], str] = {(None, 0): ""}
+        owners = {(owner, origin) for _, owner, origin in column.items}
+        pending = list(owners)
+        while pending:
+            owner, origin = pending.pop()
+            for _, above, begun in column.back[origin].waiting.get(owner, ()) if owner else ():
+                if (key := (above, begun)) not in owners:
+                    owners.add(key)
+                    pending.append(key)
+        changed = True
+        while changed:
+            changed = False
+            for owner, origin in owners:
+                for terms, above, begun in (
+                    column.back[origin].waiting.get(owner, ()) if owner else ()
+                ):
+                    tail = ends.get((above, begun))
+                    if tail is not None:
+                        candidate = self._shortest_sequence(terms[1:]) + tail
+                        if len(candidate) < len(ends.get((owner, origin), candidate + " ")):
+                            ends[owner, origin] = candidate
+                            changed = True
+        return min(
+            (
+                self._shortest_sequence(terms) + ends[owner, origin]
+                for terms, owner, origin in column.items
+            ),
+            key=len,
+        )
+
+    def _shortest_sequence(self, terms: Sequence[int]) -> str:
+        return "".join(self._shortest_text(term) for term in terms)
+
+    def _shortest_text(self, term: int) -> str:
+        if term not in self._shortest:
+            if self.table.is_regular(term):
+                self._shortest[term] = self._shortest_regular(term)
+            else:
+                self._shortest_recursive(term)
+        return self._shortest[term]
+
+    def _shortest_regular(self, term: int) -> str:
+        reached = {term: ""}
+        queue = [term]
+        for current in queue:
+            if self._derivatives.nullable(current):
+                return reached[current]
+            for code in self._representatives(current, self.spelling.whole, 0, LAST_CODE_POINT):
+                following = self._derivatives.step(current, chr(code))
+                if following not in reached and self.live(following):
+                    reached[following] = reached[current] + chr(code)
+                    queue.append(following)
+        raise AssertionError(f"not live: {self.table.nodes[term]!r}")
+
+    def _shortest_recursive(self, term: int) -> None:
+        reached = [term]
+        for current in reached:
+            below = [part for way in self._below(current) for part in way]
+            reached += [part for part in dict.fromkeys(below) if part not in reached]
+        found: dict[int, str] = {}
+        changed = True
+        while changed:
+            changed = False
+            for current in reached:
+                if self.table.is_regular(current):
+                    ways = [self._shortest_text(current)] if self.live(current) else []
+                else:
+                    ways = [
+                        "".join(found[part] for part in way)
+                        for way in self._below(current)
+                        if all(part in found for part in way)
+                    ]
+                best = min(ways, key=len, default=None)
+                if best is not None and (current not in found or len(best) < len(found[current])):
+                    found[current] = best
+                    changed = True
+        self._shortest.update(found)
+
+    def _below(self, term: int) -> list[tuple[int, ...]]:
+        """Sequences of terms that a term can stand for, enough for its shortest text."""
+        match self.table.nodes[term]:
+            case ("call", int(rule), int(param)):
+                return self.table.bodies(rule, param)
+            case ("concat", (*parts,)):
+                return [tuple(parts)]
+            case ("union", (*parts,)):
+                return [(part,) for part in parts]
+            case ("repeat", int(inner), int(low), _):
+                return [(inner,) * low]
+        return []

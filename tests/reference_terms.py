@@ -1,9 +1,10 @@
 """Terms as plain tuples, and membership of a text straight from the definitions.
 
-A *term* is an index into a list of tuples; equal tuples have equal indices, and nothing is rewritten.
-A *span* of a term in a text is a pair i <= j such that `text[i:j]` belongs to the term's language;
-`spans` computes, for one i, every j. Calls are solved by a least fixpoint over (rule, parameter, i), so
-left recursion, nullable and unproductive rules need no care. Positions are byte offsets.
+A *term* is an index into a list of tuples; equal tuples have equal indices, and nothing is
+rewritten. A *span* of a term in a text is a pair i <= j such that `text[i:j]` belongs to the term's
+language; `_Spans` computes, for one i, every j. Calls are solved by a least fixpoint over (rule,
+parameter, i), so left recursion, nullable and unproductive rules need no care. Positions are byte
+offsets.
 
 Cost: about (terms reached) x (length of the text)^2 set operations for each round of the fixpoint.
 Meant for texts of some tens of bytes.
@@ -276,7 +277,7 @@ class TermTable:
         return self.accepts(term, b"")
 
     def bodies(self, rule: int, param: int) -> list[tuple[int, ...]]:
-        """The alternatives of a rule for a parameter, each a sequence of terms to be concatenated."""
+        """The alternatives of a rule for a parameter, each a sequence of terms."""
         body = self._rule_bodies[rule]
         if body is None:
             raise GrammarError(f"the rule {self._rule_names[rule]!r} is never defined")
