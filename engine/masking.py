@@ -1,0 +1,84 @@
+"""Applying a token mask to logits.
+
+A mask row is `ceil(n / 32)` int32 words, little-endian in bits: bit `i % 32` of word `i // 32` is
+token i. Logits may be wider than the mask's words; every token past them is forbidden. The result
+is the logits with -inf where the bit is clear, either a new tensor or, with `out=logits`, in place.
+
+On a CUDA device a Triton kernel reads the words directly: one pass, a load of one word for 32
+logits. Without Triton, and on every other device, the words are unpacked with torch operations
+into a boolean row (V bytes of scratch a row) and applied with `masked_fill`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from grammaton.engine.errors import InvalidOption
+
+_WORD_BITS = 32
+
+
+def unpack_mask(mask: Tensor, size: int) -> Tensor:
+    """The mask as booleans.
+
+    Args:
+        mask: int32, shape `(..., W)`.
+        size: tokens wanted; those past `32 * W` are False.
+
+    Returns:
+        bool, shape `(..., size)`, on the mask's device.
+    """
+    shifts = torch.arange(_WORD_BITS, dtype=torch.int32, device=mask.device)
+    bits = ((mask.unsqueeze(-1) >> shifts) & 1).to(torch.bool).flatten(-2)
+    missing = size - bits.shape[-1]
+    if missing > 0:
+        return torch.nn.functional.pad(bits, (0, missing), value=False)
+    return bits[..., :size]
+
+
+def apply_mask(logits: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logits with -inf at every token that the mask forbids.
+
+    Args:
+        logits: floats, shape `(V,)` or `(B, V)`.
+        mask: int32, shape `(W,)` or `(B, W)`, on the same device.
+        out: where to write, shape and dtype of `logits`; `logits` itself masks in place. A new
+            tensor by default.
+
+    Raises:
+        InvalidOption: dtypes, shapes or devices do not fit each other.
+    """
+    if mask.dtype != torch.int32:
+        raise InvalidOption(f"a mask has dtype int32, not {mask.dtype}")
+    if not logits.is_floating_point():
+        raise InvalidOption(f"logits have a floating dtype, not {logits.dtype}")
+    if logits.dim() not in (1, 2) or logits.shape[:-1] != mask.shape[:-1]:
+        raise InvalidOption(
+            f"logits {tuple(logits.shape)} and mask {tuple(mask.shape)} must be (V,) and (W,), or "
+            "(B, V) and (B, W) with one B"
+        )
+    if mask.device != logits.device:
+        raise InvalidOption(f"the mask is on {mask.device}, the logits are on {logits.device}")
+    if out is not None and (out.shape != logits.shape or out.dtype != logits.dtype):
+        raise InvalidOption("out must have the shape and dtype of the logits")
+    if out is None:
+        out = torch.empty_like(logits)
+    if logits.is_cuda and _has_triton():
+        from grammaton.engine.triton_mask import launch
+
+        launch(torch.atleast_2d(logits), torch.atleast_2d(mask), torch.atleast_2d(out))
+        return out
+    forbidden = ~unpack_mask(mask, logits.shape[-1])
+    if out is not logits:
+        out.copy_(logits)
+    return out.masked_fill_(forbidden, -math.inf)
+
+
+@cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None

@@ -1,0 +1,77 @@
+"""A tiny random model with a byte-level tokenizer, small enough to generate with in milliseconds.
+
+The tokenizer has every byte and a few merges; the model's logits are wider than the tokenizer, so
+that a tail that must never be sampled is always there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the engine needs grammaton[transformers]")
+pytest.importorskip("transformers", reason="the engine needs grammaton[transformers]")
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: E402
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: E402
+
+from grammaton.engine import Engine  # noqa: E402
+
+MERGES = [("a", "b"), ("ab", "c"), ("t", "r"), ("u", "e"), ("tr", "ue"), ("1", "2"), ('"', ":")]
+TEMPLATE = "{% for m in messages %}<s>{{ m['role'] }}:{{ m['content'] }}</s>{% endfor %}<s>"
+TAIL = 24
+"""Logits past the tokenizer's ids."""
+
+
+def byte_characters() -> list[str]:
+    """GPT-2's character for each byte."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    extra = iter(range(256, 512))
+    return [chr(byte if byte in plain else next(extra)) for byte in range(256)]
+
+
+def make_tokenizer() -> PreTrainedTokenizerFast:
+    tokens = [*byte_characters(), *("".join(pair) for pair in MERGES)]
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=MERGES))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
+    fast.chat_template = TEMPLATE
+    return fast
+
+
+def make_model(size: int, *, seed: int = 0, **settings: Any) -> LlamaForCausalLM:
+    config = LlamaConfig(
+        **{
+            "vocab_size": size,
+            "hidden_size": 32,
+            "intermediate_size": 48,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "max_position_embeddings": 256,
+            "initializer_range": 0.3,
+            "tie_word_embeddings": False,
+            **settings,
+        }
+    )
+    torch.manual_seed(seed)
+    model = LlamaForCausalLM(config).eval()
+    model.generation_config.eos_token_id = None
+    return model
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> PreTrainedTokenizerFast:
+    return make_tokenizer()
+
+
+@pytest.fixture(scope="session")
+def engine(tokenizer: PreTrainedTokenizerFast) -> Iterator[Engine]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # a tiny model only loses by more, and the machine is shared
+    yield Engine(make_model(len(tokenizer) + TAIL), tokenizer)
+    torch.set_num_threads(threads)
