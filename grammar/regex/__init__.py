@@ -43,8 +43,6 @@ def pattern_term(
         GrammarError: a syntax error or an unsupported construct, with its span in the pattern; an
             unknown dialect.
     """
-    if not isinstance(pattern, str):
-        raise GrammarError(f"a pattern must be a str, not {type(pattern).__name__}")
     parser = _PARSERS.get(dialect)
     if parser is None:
         raise GrammarError(f"unknown regex dialect {dialect!r}; expected 'python' or 'ecma'")

@@ -16,12 +16,12 @@ from typing import ClassVar
 from grammaton.errors import GrammarError
 from grammaton.grammar.regex.nodes import Anchor, Chars, LookAhead, Node, Repeat, alt, cat
 from grammaton.grammar.regex.ranges import Ranges, invert, normalize
+from grammaton.grammar.utf8 import check_utf8
 
 MAX_NESTING = 150
 MAX_REPEAT = 2**32 - 2
 """The largest count that Python's `re` takes; the core's counters are of the same width."""
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _HEX = re.compile("[0-9a-fA-F]+")
 
 
@@ -58,7 +58,7 @@ class Parser(ABC):
         text: the pattern.
 
     Raises:
-        GrammarError: the pattern holds a lone surrogate.
+        GrammarError: not a str, or a lone surrogate in it.
     """
 
     dot: Ranges
@@ -71,12 +71,8 @@ class Parser(ABC):
     """Whether `-` beside a class in a class, as in `[\\w-.]`, is itself; else an error."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text = check_utf8(text, "a pattern")
         self.at = 0
-        if (lone := _SURROGATE.search(text)) is not None:
-            raise self.error(
-                "a lone surrogate has no UTF-8 form and cannot stand in a pattern", lone.start()
-            )
 
     def error(self, message: str, position: int, end: int | None = None) -> GrammarError:
         """The error for a span of the pattern; it is for the caller to raise."""

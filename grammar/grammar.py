@@ -1,0 +1,291 @@
+"""`Grammar`: a language as an immutable value, to print, combine and compile.
+
+A grammar is a term store (`grammaton._core.TermStore`) and a start term in it. Combining grammars
+of different stores copies both into a new store, linear in their size, so that no grammar ever
+changes under another; terms are only ever added to a store. Whether a text belongs is decided by a
+recognizer that is made at the first question and kept.
+
+Two grammars are *equal* when their text forms are, that is, when they have the same structure after
+the store's normalisation. Equal grammars have the same language; different ones may have it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Literal
+
+from grammaton._core import Recognizer, TermStore
+from grammaton.errors import GrammarError, UnsatisfiableGrammar
+from grammaton.grammar.regex import pattern_term
+from grammaton.grammar.text_form import from_text, to_text
+from grammaton.grammar.utf8 import check_utf8
+
+if TYPE_CHECKING:
+    from grammaton.grammar.regex import Dialect
+
+MAX_REPEAT = 2**32 - 2
+"""The largest bound of a repetition."""
+
+_REPR_WIDTH = 60
+
+
+class Grammar:
+    """A language: which texts are allowed.
+
+    Made by `Grammar.literal`, `from_choices`, `from_regex`, `from_json_schema` and `from_text`.
+    `a + b` is a text of `a` and then one of `b`; `a | b` one of either; `a & b` one of both and
+    `~a` one outside `a`, for grammars without rules. `str(grammar)` is the text form that
+    `from_text` reads.
+
+    Attributes:
+        store, start: the terms. Internal to the library; not to be changed.
+    """
+
+    __slots__ = ("__weakref__", "_recognizer", "_text", "start", "store")
+
+    store: TermStore
+    start: int
+
+    def __init__(self, store: TermStore, start: int) -> None:
+        if not isinstance(store, TermStore):
+            raise GrammarError(
+                "use Grammar.from_regex, from_json_schema, from_choices, literal or from_text; "
+                f"the constructor takes a TermStore, not {type(store).__name__}"
+            )
+        object.__setattr__(self, "store", store)
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "_recognizer", None)
+        object.__setattr__(self, "_text", None)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Grammar is immutable; {name} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Grammar is immutable; {name} cannot be deleted")
+
+    # Making
+
+    @classmethod
+    def literal(cls, text: str) -> Grammar:
+        """Exactly this text.
+
+        Raises:
+            GrammarError: not a str, or it holds a lone surrogate.
+        """
+        store = TermStore()
+        return cls(store, store.literal(check_utf8(text, "a literal").encode()))
+
+    @classmethod
+    def from_choices(cls, texts: Iterable[str]) -> Grammar:
+        """Any of these texts, however many: they are kept as a trie.
+
+        Raises:
+            GrammarError: no texts, a str in place of a list of them, or a text with a lone
+                surrogate.
+        """
+        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+            raise GrammarError(
+                f"from_choices takes a list of str, not {type(texts).__name__}; "
+                "for a single text use Grammar.literal"
+            )
+        encoded = [check_utf8(text, "a choice").encode() for text in texts]
+        if not encoded:
+            raise GrammarError("from_choices needs at least one text; nothing could be generated")
+        store = TermStore()
+        return cls(store, store.literals(encoded))
+
+    @classmethod
+    def from_regex(cls, pattern: str, *, dialect: Dialect = "python") -> Grammar:
+        """The texts that a regular expression matches from end to end (`re.fullmatch`).
+
+        Args:
+            pattern: the regular expression.
+            dialect: "python" (str patterns of `re`; literals, classes, escapes, quantifiers,
+                groups, alternation, anchors) or "ecma" (ECMA-262 with `u` semantics; look-ahead
+                too).
+
+        Raises:
+            GrammarError: a syntax error or an unsupported construct, with its place.
+        """
+        store = TermStore()
+        return cls(store, pattern_term(store, pattern, dialect=dialect, search=False))
+
+    @classmethod
+    def from_json_schema(
+        cls,
+        schema: object,
+        *,
+        key_order: Literal["schema", "any"] = "schema",
+        whitespace: Literal["flexible", "compact"] | int = "flexible",
+        additional_properties: bool | None = None,
+    ) -> Grammar:
+        """The JSON texts of the instances of a JSON Schema.
+
+        Args:
+            schema: the schema as Python values, or as JSON text (str or bytes).
+            key_order: "schema" (declared keys in their order, then others) or "any".
+            whitespace: between tokens: "flexible" (bounded), "compact" (none), or an indent width.
+            additional_properties: what holds where a schema does not say; None is the
+                specification's own rule (allowed).
+
+        Raises:
+            UnsupportedKeyword: a keyword that is not enforced yet, with its JSON Pointer.
+            UnsatisfiableGrammar: no instance satisfies the schema.
+            GrammarError: the schema is not JSON, malformed, or refers to nowhere.
+        """
+        # Imported here: the front end is large, and most programs use one front end.
+        from grammaton.grammar.json_schema.lower import grammar_from_json_schema
+
+        store, start = grammar_from_json_schema(
+            schema,
+            key_order=key_order,
+            whitespace=whitespace,
+            additional_properties=additional_properties,
+        )
+        return cls(store, start)
+
+    @classmethod
+    def from_text(cls, text: str) -> Grammar:
+        """Reads the text form (docs/text-form.md), which `str(grammar)` writes.
+
+        Raises:
+            GrammarError: a syntax error, or a rule that is missing or defined twice, with its
+                place.
+        """
+        store = TermStore()
+        return cls(store, from_text(store, text))
+
+    # Combining
+
+    def __add__(self, other: object) -> Grammar:
+        return self._with(other, TermStore.concat) if isinstance(other, Grammar) else NotImplemented
+
+    def __or__(self, other: object) -> Grammar:
+        return self._with(other, TermStore.union) if isinstance(other, Grammar) else NotImplemented
+
+    def __and__(self, other: object) -> Grammar:
+        if not isinstance(other, Grammar):
+            return NotImplemented
+        self._check_regular("&", "the left operand")
+        other._check_regular("&", "the right operand")
+        return self._with(other, TermStore.intersect)
+
+    def __invert__(self) -> Grammar:
+        self._check_regular("~", "the operand")
+        return Grammar(self.store, self.store.complement(self.start))
+
+    def repeat(self, min: int = 0, max: int | None = None) -> Grammar:
+        """Between `min` and `max` texts of this grammar in a row; None is any number.
+
+        Raises:
+            GrammarError: not integers, or not 0 <= min <= max <= 2**32 - 2.
+        """
+        for name, bound in (("min", min), ("max", max)):
+            if bound is None and name == "max":
+                continue
+            if not isinstance(bound, int) or isinstance(bound, bool):
+                raise GrammarError(f"{name} must be an int, not {type(bound).__name__}")
+            if not 0 <= bound <= MAX_REPEAT:
+                raise GrammarError(f"{name} must be between 0 and {MAX_REPEAT}, not {bound}")
+        if max is not None and max < min:
+            raise GrammarError(f"min = {min} is above max = {max}")
+        return Grammar(self.store, self.store.repeat(self.start, min, max))
+
+    def optional(self) -> Grammar:
+        """A text of this grammar, or none: `repeat(0, 1)`."""
+        return self.repeat(0, 1)
+
+    def many(self) -> Grammar:
+        """Any number of texts of this grammar in a row: `repeat(0)`."""
+        return self.repeat(0)
+
+    def some(self) -> Grammar:
+        """At least one text of this grammar, in a row: `repeat(1)`."""
+        return self.repeat(1)
+
+    # Asking
+
+    def accepts(self, text: str | bytes) -> bool:
+        """Whether a text is in the language; bytes are taken as UTF-8.
+
+        Raises:
+            GrammarError: not a text, or the grammar is left recursive.
+            LimitExceeded: see `grammaton.Limits`.
+        """
+        data = _question(text)
+        recognizer = self._recognize()
+        return data is not None and recognizer is not None and recognizer.accepts(data)
+
+    def accepts_prefix(self, text: str | bytes) -> bool:
+        """Whether some text of the language starts with `text`; bytes may end inside a character.
+
+        Raises:
+            As `accepts`.
+        """
+        data = _question(text)
+        recognizer = self._recognize()
+        return data is not None and recognizer is not None and recognizer.accepts_prefix(data)
+
+    def __str__(self) -> str:
+        if self._text is None:
+            object.__setattr__(self, "_text", to_text(self.store, self.start))
+        return self._text
+
+    def __repr__(self) -> str:
+        text = str(self).removeprefix("start ::= ").rstrip("\n").replace("\n", " ")
+        if len(text) > _REPR_WIDTH:
+            text = text[: _REPR_WIDTH - 1] + "…"
+        return f"<Grammar {text}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Grammar):
+            return NotImplemented
+        same_term = self.store is other.store and self.start == other.start
+        return same_term or str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __reduce__(self) -> tuple[Callable[[str], Grammar], tuple[str]]:
+        return Grammar.from_text, (str(self),)
+
+    # Inside
+
+    def _with(self, other: Grammar, build: Callable[[TermStore, list[int]], int]) -> Grammar:
+        if self.store is other.store:
+            return Grammar(self.store, build(self.store, [self.start, other.start]))
+        store = TermStore()
+        terms = [store.import_term(each.store, each.start) for each in (self, other)]
+        return Grammar(store, build(store, terms))
+
+    def _check_regular(self, operator: str, operand: str) -> None:
+        if not self.store.is_regular(self.start):
+            raise GrammarError(
+                f"`{operator}` applies to grammars without rules, since recursive languages are not"
+                f" closed under it; {operand} uses rules: {self!r}"
+            )
+
+    def _recognize(self) -> Recognizer | None:
+        """The recognizer, None when the language is empty."""
+        if self._recognizer is None:
+            try:
+                found: Recognizer | Literal[False] = Recognizer(self.store, self.start)
+            except UnsatisfiableGrammar:
+                found = False
+            object.__setattr__(self, "_recognizer", found)
+        return self._recognizer or None
+
+    _recognizer: Recognizer | Literal[False] | None
+    _text: str | None
+
+
+def _question(text: object) -> bytes | None:
+    """The bytes asked about; None when there are none, as a lone surrogate has no UTF-8 form."""
+    if isinstance(text, bytes):
+        return text
+    if not isinstance(text, str):
+        raise GrammarError(f"a text must be str or bytes, not {type(text).__name__}")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
