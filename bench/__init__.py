@@ -1,1 +1,1 @@
-"""Benchmarks of grammaton beside its peers. `python -m bench.NAME --help` tells each one's options."""
+"""Benchmarks of grammaton beside its peers; `python -m bench.NAME --help` tells the options."""

@@ -29,16 +29,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.peers import PEERS, Mask, Peer, Refused
+from bench.peers import PEERS, Driven, Mask, Peer, Refused
 from bench.walks import EOS_TOKEN_ID, Walk, load, save, shuffled_walks, tokenizer_path
-from grammaton.index import Vocabulary
+from grammaton import Grammar, GrammatonError, Vocabulary, compile
 
 DATA = Path("../shared/data/jsonschemabench-dev.jsonl.xz")
 
@@ -86,32 +86,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _choose(data: Path, seed: int, count: int, compact: bool) -> list[Walk]:
     """The first walks that grammaton compiles and accepts to the end."""
-    peer = _build("grammaton", compact)
-    out = _buffer()
-    chosen, seen = [], 0
+    whitespace: Literal["compact", "flexible"] = "compact" if compact else "flexible"
+    vocabulary = _vocabulary()
+    chosen: list[Walk] = []
+    seen = 0
     for walk in shuffled_walks(data, seed, compact=compact):
         if len(chosen) == count:
             break
         seen += 1
         try:
-            sequence = peer.start(peer.compile(walk.schema), out)
-        except Refused:
+            grammar = Grammar.from_json_schema(walk.schema, whitespace=whitespace)
+            matcher = compile(grammar, vocabulary).matcher()
+        except GrammatonError:
             continue
-        if all(map(sequence.accept, walk.token_ids)):
+        if all(map(matcher.accept, walk.token_ids)):
             chosen.append(walk)
     print(f"{len(chosen)} schemas out of the first {seen} compile and accept their instance")
     return chosen
 
 
-def _build(engine: str, compact: bool) -> Peer:
-    vocabulary = Vocabulary.from_tokenizers(tokenizer_path(), eos_token_ids=EOS_TOKEN_ID)
-    tokens = [vocabulary.token_bytes(i) for i in range(len(vocabulary))]
-    return PEERS[engine](tokens, vocabulary.special_tokens, compact)
-
-
-def _buffer() -> Mask:
-    vocabulary = Vocabulary.from_tokenizers(tokenizer_path(), eos_token_ids=EOS_TOKEN_ID)
-    return np.zeros(vocabulary.mask_words, dtype=np.int32)
+def _vocabulary() -> Vocabulary:
+    return Vocabulary.from_tokenizers(tokenizer_path(), eos_token_ids=EOS_TOKEN_ID)
 
 
 # The worker: one engine, in a process of its own.
@@ -121,81 +116,73 @@ def _work(engine: str, folder: Path, repeats: int, compact: bool) -> None:
     """Runs one engine over the saved walks and writes `ENGINE.json` and `ENGINE.npy`."""
     walks = load(folder / "walks.json")
     generic = _generic_tokens(compact)
-    vocabulary = Vocabulary.from_tokenizers(tokenizer_path(), eos_token_ids=EOS_TOKEN_ID)
+    vocabulary = _vocabulary()
     tokens = [vocabulary.token_bytes(i) for i in range(len(vocabulary))]
     special = vocabulary.special_tokens
     out = np.zeros(vocabulary.mask_words, dtype=np.int32)
-    clock = time.thread_time
-
+    shape = (sum(len(walk.in_string) for walk in walks), vocabulary.mask_words)
     masks = np.lib.format.open_memmap(
-        folder / f"{engine}.npy",
-        mode="w+",
-        dtype=np.int32,
-        shape=(sum(len(walk.in_string) for walk in walks), vocabulary.mask_words),
+        folder / f"{engine}.npy", mode="w+", dtype=np.int32, shape=shape
     )
-    runs = []
-    memory = 0
-    fresh: list[list[bool]] = []
-    problems: dict[str, str] = {}
-    for repeat in range(repeats):
+    runs: list[dict[str, Any]] = []
+    for _ in range(repeats):
         before = _resident()
-        start = clock()
+        start = time.thread_time()
         peer = PEERS[engine](tokens, special, compact)
         sequence = peer.start(peer.compile(GENERIC_SCHEMA), out)
         sequence.fill()
         for token_id in generic:
             sequence.accept(token_id)
             sequence.fill()
-        run: dict[str, Any] = {"vocabulary": clock() - start, "first": [], "cold": [], "warm": []}
-        gc.collect()
-        gc.disable()
-        kept = []
-        row = 0
-        for walk in walks:
-            constraint = None
-            try:
-                start = clock()
-                constraint = peer.compile(walk.schema)
-                sequence = peer.start(constraint, out)
-                sequence.fill()
-                run["first"].append(clock() - start)
-                cold, visits = _timed_walk(peer, constraint, sequence, walk, clock)
-                warm, _ = _timed_walk(peer, constraint, peer.start(constraint, out), walk, clock)
-                if repeat == 0:
-                    fresh.append(visits)
-                    _keep_masks(peer.start(constraint, out), walk, out, masks[row:])
-            except Refused as error:
-                problems[walk.name] = str(error).split("\n")[0][:200]
-                cold = warm = []
-                if len(run["first"]) < len(run["cold"]) + 1:
-                    run["first"].append(0.0)
-                if repeat == 0:
-                    fresh.append([])
-            run["cold"].append(cold)
-            run["warm"].append(warm)
-            kept.append(constraint)
-            row += len(walk.in_string)
-        if repeat == 0:
-            memory = _resident() - before
-        gc.enable()
-        runs.append(run)
-        del peer, sequence, constraint, kept
-    (folder / f"{engine}.json").write_text(
-        json.dumps(
-            {
-                "vocabulary": min(run["vocabulary"] for run in runs),
-                "first": [
-                    min(times) for times in zip(*(run["first"] for run in runs), strict=True)
-                ],
-                "cold": _least([run["cold"] for run in runs]),
-                "warm": _least([run["warm"] for run in runs]),
-                "fresh": fresh,
-                "memory": memory,
-                "problems": problems,
-                "clock": _clock_cost(clock),
-            }
-        )
-    )
+        spent = time.thread_time() - start
+        # The first run alone keeps its masks: comparing them once is enough.
+        run = _run(peer, walks, out, None if runs else masks)
+        runs.append({**run, "vocabulary": spent, "memory": _resident() - before})
+        del peer, sequence
+    result = {
+        "vocabulary": min(run["vocabulary"] for run in runs),
+        "memory": runs[0]["memory"],
+        "problems": runs[0]["problems"],
+        "fresh": runs[0]["fresh"],
+        "first": [min(times) for times in zip(*(run["first"] for run in runs), strict=True)],
+        "cold": _least([run["cold"] for run in runs]),
+        "warm": _least([run["warm"] for run in runs]),
+        "clock": _clock_cost(),
+    }
+    (folder / f"{engine}.json").write_text(json.dumps(result))
+
+
+def _run(peer: Peer, walks: list[Walk], out: Mask, masks: Mask | None) -> dict[str, Any]:
+    """One run over all walks with fresh constraints, all of them kept alive to its end."""
+    run: dict[str, Any] = {"first": [], "cold": [], "warm": [], "fresh": [], "problems": {}}
+    constraints = []
+    row = 0
+    gc.collect()
+    gc.disable()
+    for walk in walks:
+        first = 0.0
+        cold: list[float] = []
+        warm: list[float] = []
+        fresh: list[bool] = []
+        try:
+            start = time.thread_time()
+            constraint = peer.compile(walk.schema)
+            sequence = peer.start(constraint, out)
+            sequence.fill()
+            first = time.thread_time() - start
+            constraints.append(constraint)
+            cold, fresh = _timed_walk(peer, constraint, sequence, walk)
+            warm, _ = _timed_walk(peer, constraint, peer.start(constraint, out), walk)
+            if masks is not None:
+                _keep_masks(peer.start(constraint, out), walk, out, masks[row:])
+        except Refused as error:
+            run["problems"][walk.name] = str(error).split("\n")[0][:200]
+            cold, warm = [], []
+        for key, value in (("first", first), ("cold", cold), ("warm", warm), ("fresh", fresh)):
+            run[key].append(value)
+        row += len(walk.in_string)
+    gc.enable()
+    return run
 
 
 def _generic_tokens(compact: bool) -> list[int]:
@@ -208,10 +195,10 @@ def _generic_tokens(compact: bool) -> list[int]:
 
 
 def _timed_walk(
-    peer: Peer, constraint: Any, sequence: Any, walk: Walk, clock: Callable[[], float]
+    peer: Peer, constraint: Any, sequence: Driven, walk: Walk
 ) -> tuple[list[float], list[bool]]:
     """Seconds of each mask, and which of them the engine says it had to compute."""
-    accept, fill, states = sequence.accept, sequence.fill, peer.states
+    accept, fill, states, clock = sequence.accept, sequence.fill, peer.states, time.thread_time
     start = clock()
     fill()
     times, visits = [clock() - start], [True]
@@ -230,7 +217,7 @@ def _timed_walk(
     return times, visits
 
 
-def _keep_masks(sequence: Any, walk: Walk, out: Mask, rows: Mask) -> None:
+def _keep_masks(sequence: Driven, walk: Walk, out: Mask, rows: Mask) -> None:
     sequence.fill()
     rows[0] = out
     for i, token_id in enumerate(walk.token_ids, 1):
@@ -254,7 +241,8 @@ def _resident() -> int:
     return (int(fields[1]) - int(fields[2])) * 4096
 
 
-def _clock_cost(clock: Callable[[], float]) -> float:
+def _clock_cost() -> float:
+    clock = time.thread_time
     spans = []
     for _ in range(1000):
         start = clock()
@@ -329,7 +317,7 @@ def _percentiles(seconds: Any) -> dict[str, float]:
 def _differences(
     left: Mask, right: Mask, rows: NDArray[np.int64], inside: NDArray[np.bool_]
 ) -> dict[str, int]:
-    """How many masks differ, and how many tokens only one of two engines allows, over all of them."""
+    """How many masks differ, and how many tokens one engine alone allows, over all of them."""
     counts = dict.fromkeys(("masks", "masks in strings", "only left", "only right"), 0)
     for row, in_string in zip(rows, inside, strict=True):
         a, b = left[row].view(np.uint32), right[row].view(np.uint32)

@@ -8,7 +8,7 @@ schema's order, additional properties as the schema says, whitespace flexible or
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,19 @@ class Refused(Exception):
     """An engine doesn't take a schema."""
 
 
-class Sequence(Protocol):
-    """A position in a text: what a decode loop drives."""
+class Driven:
+    """A position in a text, as two functions, so that no wrapper's time is measured.
 
-    def accept(self, token_id: int) -> bool:
-        """Takes a token; False when it is not allowed."""
+    Attributes:
+        accept: takes a token; False when it is not allowed.
+        fill: writes the mask of allowed tokens into the buffer that `Peer.start` was given.
+    """
 
-    def fill(self) -> object:
-        """Writes the mask of allowed tokens into the buffer that `Peer.start` was given."""
+    __slots__ = ("accept", "fill")
+
+    def __init__(self, accept: Callable[[int], bool], fill: Callable[[], object]) -> None:
+        self.accept = accept
+        self.fill = fill
 
 
 class Peer(Protocol):
@@ -38,24 +43,11 @@ class Peer(Protocol):
     def compile(self, schema: Any) -> Any:
         """Makes a fresh constraint; raises `Refused`."""
 
-    def start(self, constraint: Any, out: Mask) -> Sequence:
+    def start(self, constraint: Any, out: Mask) -> Driven:
         """A sequence at the beginning, with masks going to `out` of shape (W,)."""
 
     def states(self, constraint: Any) -> int:
         """How many different masks a constraint has computed, or 0 when the engine doesn't tell."""
-
-
-class _Driven:
-    """A sequence made of two functions, so that no wrapper's time is measured."""
-
-    __slots__ = ("accept", "fill", "keep")
-
-    def __init__(
-        self, accept: Callable[[int], bool], fill: Callable[[], object], keep: object = None
-    ) -> None:
-        self.accept = accept
-        self.fill = fill
-        self.keep = keep
 
 
 class Grammaton:
@@ -66,7 +58,7 @@ class Grammaton:
 
         self._compile = compile
         self._parse = Grammar.from_json_schema
-        self._whitespace = "compact" if compact else "flexible"
+        self._whitespace: Literal["compact", "flexible"] = "compact" if compact else "flexible"
         self._vocabulary = Vocabulary(tokens, eos_token_ids=EOS_TOKEN_ID, special_tokens=special)
         _ = self._vocabulary.index
 
@@ -79,10 +71,10 @@ class Grammaton:
         except GrammatonError as error:
             raise Refused(str(error)) from error
 
-    def start(self, constraint: Any, out: Mask) -> Sequence:
+    def start(self, constraint: Any, out: Mask) -> Driven:
         matcher = constraint.matcher()
         fill_mask = matcher.fill_mask
-        return _Driven(matcher.accept, lambda: fill_mask(out))
+        return Driven(matcher.accept, lambda: fill_mask(out))
 
     def states(self, constraint: Any) -> int:
         return int(constraint.stats().get("masks_computed", 0))
@@ -113,7 +105,7 @@ class LLGuidance:
 
         self._matcher = llguidance.LLMatcher
         self._tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Tokens()))
-        self._options = {"whitespace_flexible": not compact}
+        self._options: Any = {"whitespace_flexible": not compact}
 
     def compile(self, schema: Any) -> Any:
         grammar = self._matcher.grammar_from_json_schema(schema, overrides=self._options)
@@ -122,10 +114,10 @@ class LLGuidance:
             raise Refused(matcher.get_error())
         return matcher
 
-    def start(self, constraint: Any, out: Mask) -> Sequence:
+    def start(self, constraint: Any, out: Mask) -> Driven:
         constraint.reset()
         fill, pointer, size = constraint.unsafe_compute_mask_ptr, out.ctypes.data, out.nbytes
-        return _Driven(constraint.consume_token, lambda: fill(pointer, size), out)
+        return Driven(constraint.consume_token, lambda: fill(pointer, size))
 
     def states(self, constraint: Any) -> int:
         del constraint
@@ -152,7 +144,7 @@ class XGrammar:
         except RuntimeError as error:
             raise Refused(str(error)) from error
 
-    def start(self, constraint: Any, out: Mask) -> Sequence:
+    def start(self, constraint: Any, out: Mask) -> Driven:
         matcher = self._matcher(constraint)
         fill, row = matcher.fill_next_token_bitmask, out.reshape(1, -1)
 
@@ -161,7 +153,7 @@ class XGrammar:
             if not fill(row):
                 row.fill(-1)
 
-        return _Driven(matcher.accept_token, fill_row, matcher)
+        return Driven(matcher.accept_token, fill_row)
 
     def states(self, constraint: Any) -> int:
         del constraint

@@ -1,4 +1,4 @@
-"""What the mask benchmark walks over: schemas, an instance of each as tokens, and where each mask is.
+"""What the mask benchmark walks over: schemas, an instance of each as tokens, places of masks.
 
 A *walk* is one valid instance of one schema, as the token ids of the benchmark's tokenizer. The
 mask before token i belongs to the byte offset where that token begins, so there is one mask more
@@ -91,7 +91,7 @@ def load(path: Path) -> list[Walk]:
 
 
 def _string_interior(text: str) -> list[bool]:
-    """For each offset of a JSON text, whether a string is open there; one entry more than characters."""
+    """For each offset of a JSON text, the end included, whether a string is open there."""
     inside, escaped = False, False
     states = [False]
     for character in text:

@@ -25,7 +25,7 @@ def run_python(code: str) -> str:
 
 def imported(path: Path) -> set[str]:
     """The modules of grammaton that a file names in its imports, at any depth of the code."""
-    names = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
