@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from grammaton._core import Constraint
 from grammaton.errors import GrammarError, VocabularyError
-from grammaton.grammar import Grammar
+from grammaton.grammar.grammar import Grammar
 from grammaton.index.vocabulary import Vocabulary
 from grammaton.limits import Limits
 
