@@ -1,0 +1,29 @@
+"""JSON Schema to a grammar over JSON text.
+
+    document    the schema as read: drafts, references
+    keywords    what each schema says; what is refused
+    text        JSON text: white space, brackets, frames
+    strings, formats, numbers    scalar languages
+    values      enum and const
+    positions, normal   conjunctions and choices, by kind of value
+    arrays, objects, rules       positions to rules
+    lower       the entry point
+
+What is enforced is enforced exactly, with respect to this text language: JSON (RFC 8259) with
+white space as the option says, numbers as `numbers` states, no lone surrogates, and no declared
+property twice. What asserts something and is not enforced is refused with its JSON Pointer.
+
+Cost: Python time linear in the schema's distinct positions, about 0.3 ms for a schema of 700
+bytes; recursion and sharing cost nothing twice.
+"""
+
+from __future__ import annotations
+
+from grammaton.grammar.json_schema.lower import (
+    KeyOrder,
+    grammar_from_json_schema,
+    lower_json_schema,
+)
+from grammaton.grammar.json_schema.text import Whitespace
+
+__all__ = ["KeyOrder", "Whitespace", "grammar_from_json_schema", "lower_json_schema"]

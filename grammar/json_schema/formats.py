@@ -1,0 +1,142 @@
+"""Formats: the languages of `format` (validation 2020-12, section 7.3).
+
+Each is an exact regular language over decoded text:
+
+    date, time, date-time   RFC 3339, section 5.6: months' lengths, leap years, offsets; a second 60
+                            only where it is 23:59:60 in UTC; `T` and `Z` in either case
+    duration                RFC 3339, appendix A
+    email                   RFC 5321, section 4.1.2 (Mailbox), without its length limits
+    ipv4, ipv6              RFC 2673, section 3.2 (dotted quad); RFC 4291, section 2.2
+    uri, uri-reference      RFC 3986, appendix A
+    uuid                    RFC 4122, section 3
+    json-pointer, relative-json-pointer    RFC 6901 and its relative extension
+
+The specification's other formats are refused where they apply to strings; names that it does not
+define assert nothing. A format's term is made when it is first used, some 10 to 300 terms each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grammaton.grammar.regex import pattern_term
+
+_DAYS_31 = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+_DAYS_30 = "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
+_FEBRUARY = "02-(?:0[1-9]|1[0-9]|2[0-8])"
+_LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
+_DATE = f"(?:[0-9]{{4}}-(?:{_DAYS_31}|{_DAYS_30}|{_FEBRUARY})|{_LEAP_YEAR}-02-29)"
+
+_HOUR, _MINUTE = "(?:[01][0-9]|2[0-3])", "[0-5][0-9]"
+_OFFSET = f"(?:[Zz]|[+\\-]{_HOUR}:{_MINUTE})"
+_TIME = f"{_HOUR}:{_MINUTE}:[0-5][0-9](?:\\.[0-9]+)?{_OFFSET}"
+
+_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_IPV4 = f"{_OCTET}(?:\\.{_OCTET}){{3}}"
+
+
+def _ipv6(elided: int) -> str:
+    """IPv6 addresses whose `::` stands for at least `elided` groups."""
+    group = "[0-9A-Fa-f]{1,4}"
+    last = f"(?:{group}:{group}|{_IPV4})"
+    forms = [f"(?:{group}:){{6}}{last}"]
+    for before in range(9 - elided):
+        head = f"{group}(?::{group}){{{before - 1}}}" if before else ""
+        most = 8 - elided - before
+        tails = [""]
+        if most >= 1:
+            tails.append(f"{group}(?::{group}){{0,{most - 1}}}")
+        if most >= 2:
+            tails.append(f"(?:{group}:){{0,{most - 2}}}{_IPV4}")
+        forms.append(f"{head}::(?:{'|'.join(tails)})")
+    return "(?:" + "|".join(forms) + ")"
+
+
+_ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\-]+"
+_QUOTED = '"(?:[ !#-\\[\\]-~]|\\\\[ -~])*"'
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9\\-]*[A-Za-z0-9])?"
+_EMAIL = (
+    f"(?:{_ATOM}(?:\\.{_ATOM})*|{_QUOTED})@"
+    f"(?:{_LABEL}(?:\\.{_LABEL})*|\\[(?:{_IPV4}|[Ii][Pp][Vv]6:{_ipv6(2)})\\])"
+)
+
+_HEX = "[0-9A-Fa-f]"
+_UUID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+
+_DURATION_TIME = "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)"
+_DURATION_DATE = "(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)"
+_DURATION = f"P(?:{_DURATION_DATE}(?:{_DURATION_TIME})?|{_DURATION_TIME}|[0-9]+W)"
+
+_POINTER = "(?:/(?:[^~/]|~[01])*)*"
+_RELATIVE_POINTER = f"(?:0|[1-9][0-9]*)(?:#|{_POINTER})"
+
+_PCT = f"%{_HEX}{{2}}"
+_UNRESERVED, _SUB = "A-Za-z0-9\\-._~", "!$&'()*+,;="
+_PCHAR = f"(?:[{_UNRESERVED}{_SUB}:@]|{_PCT})"
+_HOST = f"(?:\\[(?:{_ipv6(1)}|[vV]{_HEX}+\\.[{_UNRESERVED}{_SUB}:]+)\\]|(?:[{_UNRESERVED}{_SUB}]|{_PCT})*)"
+_AUTHORITY = f"(?:(?:[{_UNRESERVED}{_SUB}:]|{_PCT})*@)?{_HOST}(?::[0-9]*)?"
+_SEGMENTS = f"(?:/{_PCHAR}*)*"
+_ABSOLUTE_PATH = f"/(?:{_PCHAR}+{_SEGMENTS})?"
+_QUERY_FRAGMENT = f"(?:\\?(?:{_PCHAR}|[/?])*)?(?:#(?:{_PCHAR}|[/?])*)?"
+_URI = (
+    f"[A-Za-z][A-Za-z0-9+\\-.]*:"
+    f"(?://{_AUTHORITY}{_SEGMENTS}|{_ABSOLUTE_PATH}|(?:{_PCHAR}+{_SEGMENTS})?){_QUERY_FRAGMENT}"
+)
+_NO_COLON = f"(?:[{_UNRESERVED}{_SUB}@]|{_PCT})+"
+_RELATIVE = (
+    f"(?://{_AUTHORITY}{_SEGMENTS}|{_ABSOLUTE_PATH}|(?:{_NO_COLON}{_SEGMENTS})?){_QUERY_FRAGMENT}"
+)
+
+_PATTERNS = {
+    "date": _DATE,
+    "duration": _DURATION,
+    "email": _EMAIL,
+    "ipv4": _IPV4,
+    "ipv6": _ipv6(1),
+    "json-pointer": _POINTER,
+    "relative-json-pointer": _RELATIVE_POINTER,
+    "uri": _URI,
+    "uri-reference": f"(?:{_URI}|{_RELATIVE})",
+    "uuid": _UUID,
+}
+
+SUPPORTED_FORMATS = frozenset((*_PATTERNS, "time", "date-time"))
+KNOWN_FORMATS = SUPPORTED_FORMATS | {
+    *("hostname", "idn-hostname", "idn-email", "iri", "iri-reference", "uri-template", "regex"),
+    *("host-name", "ip-address"),
+}
+"""Formats of some draft; those not supported are refused."""
+
+
+def format_term(store: Any, name: str) -> int:
+    """The term of the texts of a supported format, over decoded characters."""
+    pattern = _PATTERNS.get(name)
+    if pattern is not None:
+        return pattern_term(store, pattern, search=False)
+    leap = _leap_seconds(store)
+    time = int(store.union([pattern_term(store, _TIME, search=False), leap]))
+    if name == "time":
+        return time
+    return int(store.concat([pattern_term(store, _DATE + "[Tt]", search=False), time]))
+
+
+def _leap_seconds(store: Any) -> int:
+    """Times with a second 60: local time minus offset is 23:59.
+
+    With an offset of +HH:MM the local minute is MM - 1, or 59 when MM is 0, and the local hour HH
+    - 1, or HH when MM is not 0 (of 24); with -HH:MM they are 59 - MM and 23 - HH. The hours and
+    the minutes are two separate conditions, whose intersection is smaller than their product.
+    """
+    hours, minutes = [], []
+    for offset in range(24):
+        hours.append(f"{(offset + 23) % 24:02}:.*\\+{offset:02}:00")
+        hours.append(f"{offset:02}:.*\\+{offset:02}:(?:0[1-9]|[1-5][0-9])")
+        hours.append(f"{23 - offset:02}:.*-{offset:02}:..")
+    for offset in range(60):
+        minutes.append(f"..:{(offset + 59) % 60:02}:.*\\+..:{offset:02}")
+        minutes.append(f"..:{59 - offset:02}:.*-..:{offset:02}")
+    zulu = "23:59:60(?:\\.[0-9]+)?[Zz]"
+    shape = f"{_HOUR}:{_MINUTE}:60(?:\\.[0-9]+)?[+\\-]{_HOUR}:{_MINUTE}"
+    parts = [shape, "|".join(hours), "|".join(minutes)]
+    offsets = store.intersect([pattern_term(store, part, search=False) for part in parts])
+    return int(store.union([pattern_term(store, zulu, search=False), offsets]))

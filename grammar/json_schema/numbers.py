@@ -1,0 +1,515 @@
+"""Numbers: which texts spell a number within bounds.
+
+Multiples, constants and bounds with free exponents are no regular language, so the texts of a
+*constrained* number are fixed as
+
+- plain decimals with optional trailing zeros (`1`, `1.0`, `-0.250`), and
+- normalised scientific form `d[.d*]e+NN` / `d[.d*]e-NN` exactly where `json.dumps` writes it: for
+  exponents from `MIN_EXPONENT` to -5 and from 16 to `MAX_EXPONENT`. A one-digit exponent may lack
+  the zero that Python writes (`1e-07`, `1e-7`).
+
+A number without bounds, or with its sign alone fixed, has every spelling of RFC 8259, section 6.
+An integer is what JSON Schema calls one (validation 2020-12, section 6.1.1): `1.0` is an integer,
+and so is `1e+22`.
+
+Zero has a minus sign in some texts; `-0` is the number 0. Bounds are exact decimals.
+A bound costs a few terms for each of its digits; everything is made once for each distinct bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+from grammaton.errors import LimitExceeded
+from grammaton.grammar.json_schema.text import TextPieces
+
+MIN_EXPONENT, MAX_EXPONENT = -324, 308
+"""Exponents of the scientific form: those a double can have."""
+SMALL_EXPONENT, LARGE_EXPONENT = -5, 16
+"""The scientific form starts below and above these, as in Python's `repr`."""
+MAX_DIGITS = 4096
+"""Digits a bound or constant may need when written out."""
+
+Exact = int | Decimal
+
+
+def exact(value: Any) -> Exact | None:
+    """A JSON number as an exact decimal, the shortest one for a float; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        if value.bit_length() > 3 * MAX_DIGITS:
+            raise _too_long()
+        return value
+    if isinstance(value, float):
+        return Decimal(repr(value)) if isfinite(value) else None
+    if isinstance(value, Decimal) and value.is_finite():
+        if value and abs(value.adjusted()) + len(value.as_tuple().digits) > MAX_DIGITS:
+            raise _too_long()
+        return value
+    return None
+
+
+def _too_long() -> LimitExceeded:
+    return LimitExceeded(f"a number in the schema has over {MAX_DIGITS} digits written out")
+
+
+@dataclass(frozen=True)
+class Digits:
+    """A number above zero in decimal: `0.d1d2d3... * 10**point`, d1 and the last digit not 0."""
+
+    digits: str
+    point: int
+
+    @staticmethod
+    def of(value: Exact) -> Digits:
+        _, digits, exponent = Decimal(value).as_tuple()
+        assert isinstance(exponent, int)
+        assert any(digits)
+        text = "".join(map(str, digits)).lstrip("0")
+        point = len(text) + exponent
+        return Digits(text.rstrip("0"), point)
+
+    @property
+    def whole(self) -> str:
+        return self.digits[: self.point].ljust(self.point, "0") if self.point > 0 else "0"
+
+    @property
+    def fraction(self) -> str:
+        return self.digits[self.point :] if self.point > 0 else "0" * -self.point + self.digits
+
+    @property
+    def exponent(self) -> int:
+        return self.point - 1
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """`low <= x <= high`, strictly where open; None is no bound."""
+
+    low: Exact | None = None
+    low_open: bool = False
+    high: Exact | None = None
+    high_open: bool = False
+
+    def meet(self, other: Bounds) -> Bounds:
+        """The numbers within both."""
+        low, low_open, high, high_open = self.low, self.low_open, self.high, self.high_open
+        if other.low is not None:
+            if low is None or other.low > low:
+                low, low_open = other.low, other.low_open
+            elif other.low == low:
+                low_open = low_open or other.low_open
+        if other.high is not None:
+            if high is None or other.high < high:
+                high, high_open = other.high, other.high_open
+            elif other.high == high:
+                high_open = high_open or other.high_open
+        return Bounds(low, low_open, high, high_open)
+
+    def holds(self, value: Exact) -> bool:
+        """Whether a number is within."""
+        if self.low is not None and (value < self.low or (self.low_open and value == self.low)):
+            return False
+        if self.high is None:
+            return True
+        return not (value > self.high or (self.high_open and value == self.high))
+
+    def mirrored(self) -> Bounds:
+        """The numbers whose negatives are within."""
+        return Bounds(
+            None if self.high is None else _negated(self.high),
+            self.high_open,
+            None if self.low is None else _negated(self.low),
+            self.low_open,
+        )
+
+    def describe(self) -> str:
+        """The bounds in a reader's words, for messages."""
+        words = []
+        if self.low is not None:
+            words.append(f"{'above' if self.low_open else 'at least'} {self.low}")
+        if self.high is not None:
+            words.append(f"{'below' if self.high_open else 'at most'} {self.high}")
+        return " and ".join(words)
+
+
+def _negated(value: Exact) -> Exact:
+    return value.copy_negate() if isinstance(value, Decimal) else -value
+
+
+class NumberTexts:
+    """Builds the terms of numbers in one store; each distinct one is made once."""
+
+    def __init__(self, pieces: TextPieces) -> None:
+        store = pieces.store
+        self.pieces = pieces
+        self.store = store
+        self.nothing: int = store.NOTHING
+        self.empty: int = store.EMPTY
+        self._frames: dict[tuple[bool, Bounds], int] = {}
+        self._values: dict[tuple[Exact, ...], int] = {}
+        self._made = False
+
+    def _make(self) -> None:
+        """The pieces that all numbers share, made when the first number is."""
+        if self._made:
+            return
+        self._made = True
+        store = self.store
+        self.digit: int = store.chars([(48, 57)])
+        self.nonzero: int = store.chars([(49, 57)])
+        self.zero: int = store.literal(b"0")
+        self.dot: int = store.literal(b".")
+        self.minus: int = store.literal(b"-")
+        self.digits: int = store.repeat(self.digit, 0, None)
+        self.zeros: int = store.repeat(self.zero, 0, None)
+        self.whole: int = self._or(self.zero, self._then(self.nonzero, self.digits))
+        self.fraction: int = self._maybe(self.dot, store.repeat(self.digit, 1, None))
+        self.no_fraction: int = self._maybe(self.dot, store.repeat(self.zero, 1, None))
+
+    def _then(self, *terms: int) -> int:
+        return int(self.store.concat(terms))
+
+    def _or(self, *terms: int) -> int:
+        return int(self.store.union(terms))
+
+    def _maybe(self, *terms: int) -> int:
+        return self._or(self.empty, self._then(*terms))
+
+    def number(self, bounds: Bounds, *, integer: bool) -> int:
+        """A call of the frame of the numbers (integers) within bounds, or NOTHING."""
+        key = (integer, bounds)
+        frame = self._frames.get(key)
+        if frame is None:
+            self._make()
+            body = self._body(bounds, integer)
+            frame = self.nothing
+            if body != self.nothing:
+                name = "INTEGER" if integer else "NUMBER"
+                limits = bounds.describe()
+                frame = self.pieces.frame(f"{name} {limits}" if limits else name, body)
+            self._frames[key] = frame
+        return frame
+
+    def values(self, values: tuple[Exact, ...]) -> int:
+        """The texts of finitely many numbers."""
+        term = self._values.get(values)
+        if term is None:
+            self._make()
+            term = self._or(*[self._value(value) for value in values])
+            if len(values) > 1:
+                term = self.pieces.frame("NUMBERS", term)
+            self._values[values] = term
+        return term
+
+    def _value(self, value: Exact) -> int:
+        if value == 0:
+            return self._then(self._maybe(self.minus), self.zero, self.no_fraction)
+        digits = Digits.of(_magnitude(value))
+        if digits.fraction:
+            plain = self._then(
+                self.store.literal(f"{digits.whole}.{digits.fraction}".encode()), self.zeros
+            )
+        else:
+            plain = self._then(self.store.literal(digits.whole.encode()), self.no_fraction)
+        exponent = digits.exponent
+        if not SMALL_EXPONENT < exponent < LARGE_EXPONENT and self._in_range(exponent):
+            mantissa = digits.digits[0]
+            if len(digits.digits) > 1:
+                mantissa += "." + digits.digits[1:]
+            power = self._powers(exponent, exponent)
+            plain = self._or(plain, self._then(self.store.literal(mantissa.encode()), power))
+        return self._then(self.minus, plain) if value < 0 else plain
+
+    def _in_range(self, exponent: int) -> bool:
+        return MIN_EXPONENT <= exponent <= MAX_EXPONENT
+
+    def _body(self, bounds: Bounds, integer: bool) -> int:
+        if not integer:
+            free = self._free(bounds)
+            if free is not None:
+                return free
+        positive = self._magnitudes(bounds, integer)
+        negative = self._magnitudes(bounds.mirrored(), integer)
+        return self._or(positive, self._then(self.minus, negative))
+
+    def _free(self, bounds: Bounds) -> int | None:
+        """Numbers of any size whose sign alone may be fixed, with every exponent."""
+        if bounds.low is None and bounds.high is None:
+            return self._then(self._maybe(self.minus), self.whole, self.fraction, self._exponent())
+        if bounds.low == 0 and bounds.high is None:
+            minus, open_end = self.empty, bounds.low_open
+        elif bounds.high == 0 and bounds.low is None:
+            minus, open_end = self.minus, bounds.high_open
+        else:
+            return None
+        above = self._then(minus, self._above_zero(), self._exponent())
+        if open_end:
+            return above
+        zero = self._then(self._maybe(self.minus), self.zero, self.no_fraction, self._exponent())
+        return self._or(above, zero)
+
+    def _above_zero(self) -> int:
+        """Decimals without sign and exponent that are not zero."""
+        return self._or(
+            self._then(self.nonzero, self.digits, self.fraction),
+            self._then(self.zero, self.dot, self.zeros, self.nonzero, self.digits),
+        )
+
+    def _exponent(self) -> int:
+        letter = self.store.chars([(69, 69), (101, 101)])
+        sign = self.store.chars([(43, 43), (45, 45)])
+        return self._maybe(letter, self._maybe(sign), self.store.repeat(self.digit, 1, None))
+
+    def _magnitudes(self, bounds: Bounds, integer: bool) -> int:
+        """Texts without a sign of the numbers from 0 up that are within bounds."""
+        low, low_open, high, high_open = bounds.low, bounds.low_open, bounds.high, bounds.high_open
+        if low is None or low < 0:
+            low, low_open = 0, False
+        if high is not None and (high < low or (high == low and (low_open or high_open))):
+            return self.nothing
+        if integer:
+            return self._integers(low, low_open, high, high_open)
+        above = Bounds(low, low_open, high, high_open)
+        return self._or(self._decimals(above), self._scientific(above))
+
+    def _integers(self, low: Exact, low_open: bool, high: Exact | None, high_open: bool) -> int:
+        first = _ceiling(low)
+        if low_open and first == low:
+            first += 1
+        last = None
+        if high is not None:
+            last = -_ceiling(_negated(high))
+            if high_open and last == high:
+                last -= 1
+            if last < first:
+                return self.nothing
+        plain = self._then(self._whole_range(first, last), self.no_fraction)
+        if last is not None and last < 10**LARGE_EXPONENT:
+            return plain
+        # With at most 16 digits after the point and an exponent of at least 16 every text is whole.
+        fraction = self._maybe(self.dot, self.store.repeat(self.digit, 1, LARGE_EXPONENT))
+        whole = self._then(self.nonzero, fraction, self._powers(LARGE_EXPONENT, MAX_EXPONENT))
+        if last is None and first <= 10**LARGE_EXPONENT:
+            return self._or(plain, whole)
+        within = self._scientific(Bounds(first, False, last, False))
+        return self._or(plain, int(self.store.intersect([whole, within])))
+
+    def _decimals(self, bounds: Bounds) -> int:
+        """Plain decimals from 0 up within bounds; `low` is set."""
+        low, high = bounds.low, bounds.high
+        assert low is not None
+        low_whole, low_fraction = _parts(low)
+        floor = int(low_whole)
+        at_low = self._fraction_from(low_fraction, bounds.low_open)
+        if high is None:
+            return self._or(
+                self._then(self._integer(floor), at_low),
+                self._then(self._whole_range(floor + 1, None), self.fraction),
+            )
+        high_whole, high_fraction = _parts(high)
+        ceiling = int(high_whole)
+        at_high = self._fraction_to(high_fraction, bounds.high_open)
+        if floor == ceiling:
+            both = self.store.intersect([at_low, at_high])
+            if self.store.is_empty(both):
+                return self.nothing
+            return self._then(self._integer(floor), both)
+        parts = [
+            self._then(self._integer(floor), at_low),
+            self._then(self._integer(ceiling), at_high),
+        ]
+        if ceiling - floor > 1:
+            between = self._whole_range(floor + 1, ceiling - 1)
+            parts.append(self._then(between, self.fraction))
+        return self._or(*parts)
+
+    def _integer(self, value: int) -> int:
+        return int(self.store.literal(str(value).encode()))
+
+    def _fraction_from(self, digits: str, strict: bool) -> int:
+        """Optional fractions of value at least (above) 0.digits."""
+        anything = self._then(self.zeros, self.nonzero, self.digits)
+        if not digits:
+            return self._then(self.dot, anything) if strict else self.fraction
+        term = anything if strict else self.digits
+        for digit in reversed(digits):
+            here = ord(digit)
+            term = self._then(int(self.store.chars([(here, here)])), term)
+            if digit < "9":
+                more = self.store.chars([(here + 1, 57)])
+                term = self._or(term, self._then(more, self.digits))
+        return self._then(self.dot, term)
+
+    def _fraction_to(self, digits: str, strict: bool) -> int:
+        """Optional fractions of value at most (below) 0.digits."""
+        if not digits:
+            return self.nothing if strict else self.no_fraction
+        # A text that stops early is smaller than the bound, whose last digit is not zero.
+        term = self.nothing if strict else self.zeros
+        for i in range(len(digits) - 1, -1, -1):
+            here = ord(digits[i])
+            term = self._then(int(self.store.chars([(here, here)])), term)
+            if digits[i] > "0":
+                less = self.store.chars([(48, here - 1)])
+                term = self._or(term, self._then(less, self.digits))
+            if i:
+                term = self._or(term, self.empty)
+        return self._maybe(self.dot, term)
+
+    def _scientific(self, bounds: Bounds) -> int:
+        """Scientific forms within bounds; `low` is at least 0."""
+        low = None if not bounds.low else Digits.of(bounds.low)
+        high = None
+        if bounds.high is not None:
+            if bounds.high == 0:
+                return self.nothing
+            high = Digits.of(bounds.high)
+        parts = []
+        for least, most in ((MIN_EXPONENT, SMALL_EXPONENT), (LARGE_EXPONENT, MAX_EXPONENT)):
+            parts.extend(self._scientific_part(bounds, low, high, least, most))
+        return self._or(*parts) if parts else self.nothing
+
+    def _scientific_part(
+        self, bounds: Bounds, low: Digits | None, high: Digits | None, least: int, most: int
+    ) -> list[int]:
+        parts = []
+        inner_least, inner_most = least, most
+        if low is not None and low.exponent >= least:
+            inner_least = low.exponent + 1
+        if high is not None and high.exponent <= most:
+            inner_most = high.exponent - 1
+        if inner_least <= inner_most:
+            any_mantissa = self._then(self.nonzero, self.fraction)
+            parts.append(self._then(any_mantissa, self._powers(inner_least, inner_most)))
+        at_low = low is not None and least <= low.exponent <= most
+        at_high = high is not None and least <= high.exponent <= most
+        if low is not None and high is not None and low.exponent == high.exponent:
+            if at_low:
+                from_low = self._mantissa_from(low, bounds.low_open)
+                both = self.store.intersect([from_low, self._mantissa_to(high, bounds.high_open)])
+                if not self.store.is_empty(both):
+                    parts.append(self._then(both, self._powers(low.exponent, low.exponent)))
+            return parts
+        if low is not None and at_low:
+            mantissa = self._mantissa_from(low, bounds.low_open)
+            parts.append(self._then(mantissa, self._powers(low.exponent, low.exponent)))
+        if high is not None and at_high:
+            mantissa = self._mantissa_to(high, bounds.high_open)
+            parts.append(self._then(mantissa, self._powers(high.exponent, high.exponent)))
+        return parts
+
+    def _mantissa_from(self, low: Digits, strict: bool) -> int:
+        first = ord(low.digits[0])
+        exact_first = int(self.store.chars([(first, first)]))
+        term = self._then(exact_first, self._fraction_from(low.digits[1:], strict))
+        if first < 57:
+            term = self._or(term, self._then(self.store.chars([(first + 1, 57)]), self.fraction))
+        return term
+
+    def _mantissa_to(self, high: Digits, strict: bool) -> int:
+        first = ord(high.digits[0])
+        exact_first = int(self.store.chars([(first, first)]))
+        term = self._then(exact_first, self._fraction_to(high.digits[1:], strict))
+        if first > 49:
+            term = self._or(term, self._then(self.store.chars([(49, first - 1)]), self.fraction))
+        return term
+
+    def _powers(self, least: int, most: int) -> int:
+        """`e+NN` or `e-NN` for the exponents of a range on one side of zero."""
+        if most < 0:
+            least, most, start = -most, -least, b"e-"
+        else:
+            start = b"e+"
+        powers = self._whole_range(least, most)
+        if least < 10:
+            padded = self._then(self.zero, self._whole_range(least, min(most, 9)))
+            powers = self._or(powers, padded)
+        return self._then(self.store.literal(start), powers)
+
+    def _whole_range(self, first: int, last: int | None) -> int:
+        """Whole numbers from `first` (at least 0) to `last`, without leading zeros."""
+        if first == 0:
+            if last is None:
+                return self.whole
+            return self._or(self.zero, self._whole_range(1, last)) if last else self.zero
+        low = str(first)
+        if last is None:
+            longer = self._then(self.nonzero, self.store.repeat(self.digit, len(low), None))
+            return self._or(self._same_length_from(low), longer)
+        high = str(last)
+        if len(low) == len(high):
+            return self._same_length(low, high)
+        parts = [self._same_length_from(low), self._same_length_to(high, "1")]
+        if len(high) - len(low) > 1:
+            parts.append(
+                self._then(self.nonzero, self.store.repeat(self.digit, len(low), len(high) - 2))
+            )
+        return self._or(*parts)
+
+    def _same_length_from(self, low: str) -> int:
+        term = self.empty
+        for i in range(len(low) - 1, -1, -1):
+            here = ord(low[i])
+            term = self._then(int(self.store.chars([(here, here)])), term)
+            if low[i] < "9":
+                term = self._or(term, self._then(self._class(here + 1, 57), self._run(low, i)))
+        return term
+
+    def _same_length_to(self, high: str, first: str = "0") -> int:
+        term = self.empty
+        for i in range(len(high) - 1, -1, -1):
+            here = ord(high[i])
+            lowest = ord(first) if i == 0 else 48
+            term = self._then(self._class(here, here), term)
+            if here > lowest:
+                term = self._or(term, self._then(self._class(lowest, here - 1), self._run(high, i)))
+        return term
+
+    def _same_length(self, low: str, high: str) -> int:
+        same = 0
+        while same < len(low) and low[same] == high[same]:
+            same += 1
+        prefix = self.store.literal(low[:same].encode())
+        if same == len(low):
+            return int(prefix)
+        here, there = ord(low[same]), ord(high[same])
+        parts = [
+            self._then(self._class(here, here), self._same_length_from(low[same + 1 :])),
+            self._then(self._class(there, there), self._same_length_to(high[same + 1 :])),
+        ]
+        if there - here > 1:
+            parts.append(self._then(self._class(here + 1, there - 1), self._run(low, same)))
+        return self._then(prefix, self._or(*parts))
+
+    def _class(self, first: int, last: int) -> int:
+        return int(self.store.chars([(first, last)]))
+
+    def _run(self, digits: str, i: int) -> int:
+        """Any digits for those after place i."""
+        rest = len(digits) - 1 - i
+        return int(self.store.repeat(self.digit, rest, rest))
+
+
+def _magnitude(value: Exact) -> Exact:
+    # abs() of a Decimal rounds to the context's precision; copy_abs does not.
+    return value.copy_abs() if isinstance(value, Decimal) else abs(value)
+
+
+def _ceiling(value: Exact) -> int:
+    if isinstance(value, int):
+        return value
+    whole = int(value)
+    return whole + 1 if value > whole else whole
+
+
+def _parts(value: Exact) -> tuple[str, str]:
+    """The whole part and the fraction of a number from 0 up, as digits."""
+    if value == 0:
+        return "0", ""
+    digits = Digits.of(value)
+    return digits.whole, digits.fraction

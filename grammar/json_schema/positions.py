@@ -1,0 +1,188 @@
+"""Positions and shapes: what may stand at one place, and whether anything may.
+
+A *position* is a conjunction of schemas that hold of the same value; once expanded (normal.py) it
+has terms of scalars, and a *shape* for each way to be an array or an object. The members of a
+shape are positions in their turn. The *height* of a position is the least nesting of a value of
+it, a least fixpoint over the members that shapes require, and INFINITE where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grammaton.errors import UnsatisfiableGrammar
+from grammaton.grammar.json_schema.keywords import Node
+
+INFINITE = 1 << 30
+
+
+class ArrayShape:
+    """Arrays: positions of the first items, of the rest (None: no more items), how many."""
+
+    __slots__ = ("max", "min", "prefix", "rest")
+
+    def __init__(
+        self, prefix: list[Position], rest: Position | None, least: int, most: int | None
+    ) -> None:
+        self.prefix = prefix
+        self.rest = rest
+        self.min = least
+        self.max = most
+
+    def item(self, i: int) -> Position | None:
+        """The position of item i; None when there can be none."""
+        if self.max is not None and i >= self.max:
+            return None
+        return self.prefix[i] if i < len(self.prefix) else self.rest
+
+    def required(self) -> Iterator[Position | None]:
+        """The positions that every array of this shape has."""
+        for i in range(min(self.min, len(self.prefix) + 1)):
+            yield self.item(i)
+        if self.max is not None and self.max < self.min:
+            yield None
+
+    def members(self) -> Iterator[Position]:
+        """All positions inside."""
+        yield from self.prefix
+        if self.rest is not None:
+            yield self.rest
+
+
+class ObjectShape:
+    """Objects: positions of declared properties in order, of the others (None: no others).
+
+    `required` holds the keys of `properties` that must be there; undeclared ones that must be are
+    properties too, after the declared. `excluded` are the keys that no other property may have.
+    """
+
+    __slots__ = ("excluded", "other", "properties", "required")
+
+    def __init__(
+        self,
+        properties: dict[str, Position],
+        required: dict[str, str],
+        other: Position | None,
+        excluded: frozenset[str],
+    ) -> None:
+        self.properties = properties
+        self.required = required
+        self.other = other
+        self.excluded = excluded
+
+    def members(self) -> Iterator[Position]:
+        """All positions inside."""
+        yield from self.properties.values()
+        if self.other is not None:
+            yield self.other
+
+
+class Position:
+    """What is said of the value at one place; `nodes` is empty where nothing is.
+
+    Attributes:
+        scalars: terms of the strings, numbers, literals and scalar constants.
+        arrays, objects: the shapes, one for each branch that has any.
+        height: least nesting of a value, INFINITE for none.
+        reasons: (pointer, explanation) of branches and kinds that turned out empty.
+    """
+
+    __slots__ = ("arrays", "expanded", "height", "nodes", "objects", "reasons", "scalars")
+
+    def __init__(self, nodes: tuple[Node, ...]) -> None:
+        self.nodes = nodes
+        self.expanded = False
+        self.scalars: dict[int, None] = {}
+        self.arrays: list[ArrayShape] = []
+        self.objects: list[ObjectShape] = []
+        self.height = INFINITE
+        self.reasons: list[tuple[str, str]] = []
+
+    @property
+    def shapes(self) -> list[Shape]:
+        return [*self.arrays, *self.objects]
+
+    @property
+    def pointer(self) -> str:
+        return self.nodes[0].pointer if self.nodes else ""
+
+
+Shape = ArrayShape | ObjectShape
+
+
+def required_members(shape: Shape) -> Iterator[Position | None]:
+    """The members that every value of a shape has; None for one that cannot be."""
+    if isinstance(shape, ArrayShape):
+        return shape.required()
+    return (shape.properties.get(key) for key in shape.required)
+
+
+def shape_height(shape: Shape) -> int:
+    """Least nesting of a value of a shape: one more than its required members need."""
+    height = 1
+    for member in required_members(shape):
+        inner = INFINITE if member is None else member.height
+        if inner >= height:
+            height = min(inner + 1, INFINITE)
+    return height
+
+
+def settle(positions: list[Position]) -> None:
+    """Computes the least heights; members first is the fastest order."""
+    changed = True
+    while changed:
+        changed = False
+        for position in positions:
+            best = position.height
+            if not best:
+                continue
+            for shape in position.shapes:
+                best = min(best, shape_height(shape))
+            if best < position.height:
+                position.height = best
+                changed = True
+
+
+def contradiction(root: Position) -> UnsatisfiableGrammar:
+    """Why a position holds no value, told at the place where it goes wrong."""
+    position, seen = root, {root}
+    while True:
+        shapes = position.shapes
+        if not shapes:
+            if position.reasons:
+                pointer, reason = position.reasons[0]
+                return UnsatisfiableGrammar(
+                    f"no value can satisfy the schema: {reason}", pointer=pointer
+                )
+            return UnsatisfiableGrammar("no value can satisfy the schema", pointer=position.pointer)
+        shape = shapes[0]
+        culprit = None
+        for member in required_members(shape):
+            if member is None or member.height >= INFINITE:
+                culprit = member
+                break
+        if culprit is None or (not culprit.nodes and not culprit.arrays):
+            return _missing(position, shape)
+        if culprit in seen:
+            return UnsatisfiableGrammar(
+                "no value can satisfy the schema: it requires itself without end",
+                pointer=culprit.pointer,
+            )
+        seen.add(culprit)
+        position = culprit
+
+
+def _missing(position: Position, shape: Shape) -> UnsatisfiableGrammar:
+    if isinstance(shape, ArrayShape):
+        reason = f"minItems {shape.min} is above the number of items that there can be"
+        return UnsatisfiableGrammar(
+            f"no value can satisfy the schema: {reason}", pointer=position.pointer
+        )
+    for key, pointer in shape.required.items():
+        member = shape.properties.get(key)
+        if member is None or member.height >= INFINITE:
+            return UnsatisfiableGrammar(
+                f"no value can satisfy the schema: {key!r} is required and can't be there",
+                pointer=f"{pointer}/required",
+            )
+    raise AssertionError("a shape without values lacks a member that it requires")

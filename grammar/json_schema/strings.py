@@ -1,0 +1,153 @@
+"""Strings: what is said of them together, as one language.
+
+A string language is the intersection of its lengths, patterns and formats over decoded text, then
+lifted through JSON's escapes. Lengths count code points (validation 2020-12, section 6.3): a pair
+of surrogate escapes is one character, and lone surrogates are excluded. Every distinct language is
+one frame.
+
+Cost: lengths alone make 4 terms whatever their size; a pattern as many as it has parts, and one
+search for a text of it, to know that there is any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grammaton.errors import GrammarError
+from grammaton.grammar.json_schema.formats import format_term
+from grammaton.grammar.json_schema.text import TextPieces
+from grammaton.grammar.regex import pattern_term
+
+
+@dataclass(frozen=True)
+class StringFacts:
+    """A conjunction: least and greatest length, patterns, formats."""
+
+    min: int = 0
+    max: int | None = None
+    patterns: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+
+
+class StringTexts:
+    """Builds the terms of strings in one store; each distinct language is made once."""
+
+    def __init__(self, pieces: TextPieces) -> None:
+        self.pieces = pieces
+        self.store = pieces.store
+        self._frames: dict[StringFacts, int] = {}
+        self._patterns: dict[str, int] = {}
+        self._formats: dict[str, int] = {}
+        self._keys: dict[frozenset[str], int] = {}
+
+    def string(self, facts: StringFacts) -> int:
+        """A string value with these facts, quotes included; NOTHING if there is none."""
+        term = self._frames.get(facts)
+        if term is None:
+            rest = self._rest(facts)
+            term = rest
+            if rest != self.store.NOTHING:
+                term = self.store.concat([self.pieces.quote, rest])
+            self._frames[facts] = term
+        return term
+
+    def _rest(self, facts: StringFacts) -> int:
+        store, pieces = self.store, self.pieces
+        least, most = facts.min, facts.max
+        if most is not None and most < least:
+            return int(store.NOTHING)
+        if not facts.patterns and not facts.formats:
+            if not least and most is None:
+                return pieces.any_string_rest
+            body = store.repeat(pieces.json_char, least, most)
+            return pieces.string_frame(f"STRING {least} to {most}", body)
+        text = self._text(facts)
+        if (facts.patterns or len(facts.formats) > 1 or least or most is not None) and (
+            store.is_empty(text)
+        ):
+            return int(store.NOTHING)
+        name = " ".join(("STRING", *facts.formats, *facts.patterns))
+        return pieces.string_frame(name[:80], store.json(text))
+
+    def _text(self, facts: StringFacts) -> int:
+        """The decoded texts; `facts` has a pattern or a format."""
+        store = self.store
+        parts = [self.format(name) for name in facts.formats]
+        parts.extend(self.pattern(pattern) for pattern in facts.patterns)
+        if facts.min or facts.max is not None:
+            parts.append(store.repeat(self.pieces.any_char, facts.min, facts.max))
+        return int(store.intersect(parts)) if len(parts) > 1 else parts[0]
+
+    def pattern(self, pattern: str) -> int:
+        """The decoded texts in which a pattern is found."""
+        term = self._patterns.get(pattern)
+        if term is None:
+            term = pattern_term(self.store, pattern, dialect="ecma", search=True)
+            self._patterns[pattern] = term
+        return term
+
+    def pattern_at(self, pattern: str, pointer: str) -> int:
+        """As `pattern`; an error says where in the schema the pattern stands."""
+        try:
+            return self.pattern(pattern)
+        except GrammarError as error:
+            raise type(error)(
+                f"in the pattern {pattern!r}: {error.message}",
+                source=error.source,
+                position=error.position,
+                end=error.end,
+                pointer=pointer,
+            ) from None
+
+    def format(self, name: str) -> int:
+        """The decoded texts of a format."""
+        term = self._formats.get(name)
+        if term is None:
+            term = self._formats[name] = format_term(self.store, name)
+        return term
+
+    def holds(self, facts: StringFacts, value: str) -> bool:
+        """Whether a decoded text has these facts."""
+        if len(value) < facts.min or (facts.max is not None and len(value) > facts.max):
+            return False
+        if not facts.patterns and not facts.formats:
+            return True
+        term = self._text(facts)
+        for byte in value.encode("utf-8", "surrogatepass"):
+            term = self.store.derivative(term, byte)
+            if term == self.store.NOTHING:
+                return False
+        return bool(self.store.is_nullable(term))
+
+    def values(self, values: Sequence[str]) -> int:
+        """One of finitely many strings, quotes included."""
+        store, pieces = self.store, self.pieces
+        texts = [encoded for value in values if (encoded := encode(value)) is not None]
+        if not texts:
+            return int(store.NOTHING)
+        if len(texts) == 1:
+            lifted = store.json(store.literal(texts[0]))
+            return int(store.concat([pieces.quote, lifted, pieces.quote]))
+        frame = pieces.string_frame("STRINGS", store.json(store.literals(texts)))
+        return int(store.concat([pieces.quote, frame]))
+
+    def key_rest(self, excluded: frozenset[str]) -> int:
+        """A frame of the key of an undeclared property after its opening quote."""
+        if not excluded:
+            return self.pieces.any_string_rest
+        frame = self._keys.get(excluded)
+        if frame is None:
+            store = self.store
+            texts = [encoded for key in excluded if (encoded := encode(key)) is not None]
+            others = store.json(store.complement(store.literals(texts)))
+            frame = self._keys[excluded] = self.pieces.string_frame("OTHER KEY", others)
+        return frame
+
+
+def encode(text: str) -> bytes | None:
+    """UTF-8, or None for a text with a lone surrogate, which no JSON text here can spell."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None

@@ -1,0 +1,183 @@
+"""JSON values: equality, and whether a value satisfies a schema.
+
+`enum` and `const` need no algebra: their values are filtered by all that is said beside them. The
+check below is a plain reading of the specification (validation 2020-12, section 6; core, section
+10) over parsed nodes, so it also decides `oneOf`, `not` and `if`, which lowering cannot do yet.
+Strings are checked with the very terms that are lowered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from decimal import Decimal
+from typing import Any
+
+from grammaton.errors import GrammarError
+from grammaton.grammar.json_schema.document import describe
+from grammaton.grammar.json_schema.keywords import (
+    ARRAY,
+    BOOLEAN,
+    FRACTION,
+    INTEGER,
+    NULL,
+    OBJECT,
+    STRING,
+    Node,
+    Nodes,
+    unsupported,
+)
+from grammaton.grammar.json_schema.numbers import Exact, exact
+from grammaton.grammar.json_schema.strings import StringFacts, StringTexts
+
+
+def kind_of(value: Any, pointer: str) -> int:
+    """The kind bit of a JSON value.
+
+    Raises:
+        GrammarError: it is no JSON value.
+    """
+    if value is None:
+        return NULL
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, str):
+        return STRING
+    if isinstance(value, list):
+        return ARRAY
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise GrammarError("the keys of a JSON object are strings", pointer=pointer)
+        return OBJECT
+    number = exact(value)
+    if number is None:
+        raise GrammarError(f"{describe(value)} is no JSON value", pointer=pointer)
+    return INTEGER if isinstance(number, int) or is_whole(number) else FRACTION
+
+
+def is_whole(number: Exact) -> bool:
+    """Whether a number has no fraction."""
+    return isinstance(number, int) or number == number.to_integral_value()
+
+
+def canonical(value: Any) -> Hashable:
+    """A key under which equal JSON values are equal: 1 and 1.0 are, 1 and true are not."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return ("boolean", value)
+    if isinstance(value, list):
+        return ("array", tuple(canonical(item) for item in value))
+    if isinstance(value, dict):
+        return ("object", frozenset((key, canonical(item)) for key, item in value.items()))
+    number = exact(value)
+    assert number is not None
+    return number if isinstance(number, int) else plain_number(number)
+
+
+def plain_number(number: Exact) -> Exact:
+    """An int for a whole number of reasonable size, so that equal numbers are written alike."""
+    if isinstance(number, Decimal) and is_whole(number):
+        return int(number)
+    return number
+
+
+class Checker:
+    """Checks values against nodes."""
+
+    def __init__(self, nodes: Nodes, strings: StringTexts) -> None:
+        self.nodes = nodes
+        self.strings = strings
+        self._listed: dict[int, frozenset[Hashable]] = {}
+
+    def satisfies(self, value: Any, node: Node) -> bool:
+        """Whether a value is valid against a schema.
+
+        Raises:
+            UnsupportedKeyword: the answer turns on a keyword that is not enforced.
+        """
+        self.nodes.parse(node)
+        if node.trivial:
+            return True
+        if not self.satisfies_plain(value, node):
+            return False
+        for other in node.same or ():
+            if other is not None and not self.satisfies(value, other):
+                return False
+        for keyword, branches in node.choices or ():
+            count = sum(1 for branch in branches if self.satisfies(value, branch))
+            if not count or (keyword == "oneOf" and count != 1):
+                return False
+        return True
+
+    def satisfies_plain(self, value: Any, node: Node) -> bool:
+        """As `satisfies`, `$ref`, `allOf`, `anyOf` and `oneOf` left aside."""
+        kind = kind_of(value, node.pointer)
+        if not node.kinds & kind:
+            return False
+        for _, values in node.values or ():
+            if canonical(value) not in self._list(values):
+                return False
+        if kind == STRING:
+            good = self._string(value, node)
+        elif kind & (INTEGER | FRACTION):
+            number = exact(value)
+            good = node.numbers is None or (number is not None and node.numbers.holds(number))
+        elif kind == ARRAY:
+            good = self._array(value, node)
+        elif kind == OBJECT:
+            good = self._object(value, node)
+        else:
+            good = True
+        if not good:
+            return False
+        for kinds, keyword, _ in node.refused or ():
+            if kinds & kind:
+                raise unsupported(node, keyword)
+        if node.denied is not None and self.satisfies(value, node.denied):
+            return False
+        if node.conditions is not None:
+            test, then, otherwise = node.conditions
+            chosen = then if self.satisfies(value, test) else otherwise
+            return chosen is None or self.satisfies(value, chosen)
+        return True
+
+    def _list(self, values: list[Any]) -> frozenset[Hashable]:
+        """The values of one `enum`, which the document keeps alive, as a set."""
+        listed = self._listed.get(id(values))
+        if listed is None:
+            listed = self._listed[id(values)] = frozenset(canonical(value) for value in values)
+        return listed
+
+    def _string(self, value: str, node: Node) -> bool:
+        facts = node.strings
+        if facts is None:
+            return True
+        for pattern, pointer in facts.patterns:
+            self.strings.pattern_at(pattern, pointer)
+        patterns = tuple(pattern for pattern, _ in facts.patterns)
+        whole = StringFacts(facts.min, facts.max, patterns, tuple(facts.formats))
+        return self.strings.holds(whole, value)
+
+    def _array(self, value: list[Any], node: Node) -> bool:
+        facts = node.arrays
+        if facts is None:
+            return True
+        if len(value) < facts.min or (facts.max is not None and len(value) > facts.max):
+            return False
+        for i, item in enumerate(value):
+            schema = facts.prefix[i] if i < len(facts.prefix) else facts.rest
+            if schema is not None and not self.satisfies(item, schema):
+                return False
+        return True
+
+    def _object(self, value: dict[str, Any], node: Node) -> bool:
+        facts = node.objects
+        if facts is None:
+            return True
+        if any(key not in value for key in facts.required):
+            return False
+        for key, item in value.items():
+            schema = facts.properties.get(key, facts.other)
+            if schema is not None and not self.satisfies(item, schema):
+                return False
+        return True
