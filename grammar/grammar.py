@@ -45,6 +45,8 @@ class Grammar:
 
     store: TermStore
     start: int
+    _recognizer: Recognizer | Literal[False] | None
+    _text: str | None
 
     def __init__(self, store: TermStore, start: int) -> None:
         if not isinstance(store, TermStore):
@@ -227,9 +229,11 @@ class Grammar:
         return data is not None and recognizer is not None and recognizer.accepts_prefix(data)
 
     def __str__(self) -> str:
-        if self._text is None:
-            object.__setattr__(self, "_text", to_text(self.store, self.start))
-        return self._text
+        text = self._text
+        if text is None:
+            text = to_text(self.store, self.start)
+            object.__setattr__(self, "_text", text)
+        return text
 
     def __repr__(self) -> str:
         text = str(self).removeprefix("start ::= ").rstrip("\n").replace("\n", " ")
@@ -274,9 +278,6 @@ class Grammar:
                 found = False
             object.__setattr__(self, "_recognizer", found)
         return self._recognizer or None
-
-    _recognizer: Recognizer | Literal[False] | None
-    _text: str | None
 
 
 def _question(text: object) -> bytes | None:

@@ -43,7 +43,8 @@ def scan(text: str) -> list[Token]:
     """All tokens, the last of kind "end".
 
     Raises:
-        GrammarError: not a str, a lone surrogate, a character that begins no token, a bad escape, something unclosed.
+        GrammarError: not a str, a lone surrogate, a character that begins no token, a bad escape,
+            something unclosed.
     """
     return _Scanner(check_utf8(text, "the text form")).tokens()
 
