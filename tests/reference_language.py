@@ -28,7 +28,7 @@ from tests.reference_derivatives import (
 )
 from tests.reference_terms import LAST_CODE_POINT, CallKey, TermTable
 
-MAX_SEARCH = 30_000
+MAX_SEARCH = 5_000
 
 
 class ReferenceTooHardError(Exception):

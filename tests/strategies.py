@@ -1,0 +1,419 @@
+"""Hypothesis strategies for grammars and vocabularies, independent of who builds them.
+
+A *plan* describes a grammar as plain data: expressions are nested tuples, rules have an index.
+`Plan.build(store)` makes the same grammar in any store with the builder methods of
+`grammaton._core.TermStore`, so that one drawn plan feeds the core and the reference alike.
+
+A rule's expressions are *guarded* where a character has certainly been read: only there may a
+rule be called that stands at or before the calling rule, so plans are never left-recursive. They
+may be ambiguous, mutually recursive, nullable, unproductive, and empty.
+
+Texts use a small alphabet, so that grammars, vocabularies and texts meet often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Protocol
+
+from hypothesis import reject
+from hypothesis import strategies as st
+
+from tests.reference import ReferenceStore, ReferenceTooHardError
+from tests.reference_language import Language
+
+Expression = tuple[Any, ...]
+"""("text", str) | ("texts", (str, ...)) | ("chars", ranges) | ("none",) | ("concat" | "union" |
+"intersect", (e, ...)) | ("complement", e) | ("repeat", e, min, max) | ("json", e) |
+("call", rule, bits, counters)"""
+
+TemplateRow = tuple[Expression, int, Expression, tuple[Any, ...], tuple[Any, ...]]
+"""(head, next rule or -1, tail, conditions, updates)"""
+
+PLAIN = "abé"
+RARE = "漢😀"
+JSON_MARKS = '"\\u{,'
+DIGITS = "09de38"
+ALPHABET = PLAIN + RARE + JSON_MARKS + DIGITS
+ALL = ((0, 0x10FFFF),)
+RANGES: tuple[tuple[tuple[int, int], ...], ...] = (
+    ((0x61, 0x61),),
+    ((0x61, 0x62),),
+    ((0xE9, 0xE9),),
+    ((0x61, 0x61), (0xE9, 0xE9)),
+    ((0x62, 0x10FFFF),),
+    ((0x80, 0x10FFFF),),
+    ((0xE9, 0x6F22),),
+    ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10FFFF)),
+    ALL,
+)
+
+
+class Store(Protocol):
+    """What `Plan.build` needs of a store."""
+
+    NOTHING: int
+    EMPTY: int
+
+    def chars(self, ranges: Sequence[tuple[int, int]]) -> int: ...
+    def literal(self, text: bytes) -> int: ...
+    def literals(self, texts: Sequence[bytes]) -> int: ...
+    def concat(self, terms: Sequence[int]) -> int: ...
+    def union(self, terms: Sequence[int]) -> int: ...
+    def intersect(self, terms: Sequence[int]) -> int: ...
+    def complement(self, term: int) -> int: ...
+    def repeat(self, term: int, min: int, max: int | None) -> int: ...
+    def json(self, term: int) -> int: ...
+    def rule(self, name: str) -> int: ...
+    def define(self, rule: int, body: int) -> None: ...
+    def define_template(self, rule: int, alternatives: Sequence[Any]) -> None: ...
+    def param(self, bits: Sequence[int] = ..., counters: Sequence[int] = ...) -> int: ...
+    def call(self, rule: int, param: int = 0) -> int: ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A grammar as data: the start expression, and rules: an expression or template rows each."""
+
+    start: Expression
+    rules: tuple[Expression | tuple[TemplateRow, ...], ...] = ()
+
+    def build(self, store: Store) -> int:
+        """The start term in `store`, with the rules defined in it."""
+        ids = [store.rule(f"r{index}") for index in range(len(self.rules))]
+        for rule, body in zip(ids, self.rules, strict=True):
+            if isinstance(body[0], str):
+                store.define(rule, _build(store, ids, body))
+            else:
+                rows = [
+                    (
+                        _build(store, ids, head),
+                        ids[after] if after >= 0 else -1,
+                        _build(store, ids, tail),
+                        list(conditions),
+                        list(updates),
+                    )
+                    for head, after, tail, conditions, updates in body
+                ]
+                store.define_template(rule, rows)
+        return _build(store, ids, self.start)
+
+    def texts(self) -> list[str]:
+        """The literal texts of the plan, for vocabularies that suit it."""
+        found: list[str] = []
+        pending: list[Any] = [self.start, self.rules]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, tuple):
+                if len(part) == 2 and part[0] == "text":
+                    found.append(part[1])
+                elif part[:1] == ("texts",):
+                    found += part[1]
+                else:
+                    pending += part
+        return sorted({text for text in found if text})
+
+
+def _build(store: Store, ids: Sequence[int], expression: Expression) -> int:
+    match expression:
+        case ("none",):
+            return store.NOTHING
+        case ("text", str(text)):
+            return store.literal(text.encode())
+        case ("texts", (*texts,)):
+            return store.literals([text.encode() for text in texts])
+        case ("chars", (*ranges,)):
+            return store.chars(ranges)
+        case ("concat", (*parts,)):
+            return store.concat([_build(store, ids, part) for part in parts])
+        case ("union", (*parts,)):
+            return store.union([_build(store, ids, part) for part in parts])
+        case ("intersect", (*parts,)):
+            return store.intersect([_build(store, ids, part) for part in parts])
+        case ("complement", inner):
+            return store.complement(_build(store, ids, inner))
+        case ("repeat", inner, int(low), high):
+            return store.repeat(_build(store, ids, inner), low, high)
+        case ("json", inner):
+            return store.json(_build(store, ids, inner))
+        case ("call", int(rule), bits, counters):
+            return store.call(ids[rule], store.param(bits, counters) if bits or counters else 0)
+    raise AssertionError(expression)
+
+
+# Expressions
+
+_TEXTS = st.one_of(
+    st.text(PLAIN, min_size=1, max_size=3),
+    st.text(ALPHABET, min_size=1, max_size=2),
+    st.sampled_from(["", "ab", "é", '"', "\\u00e9", '{"', "aa"]),
+)
+_LEAVES: st.SearchStrategy[Expression] = st.one_of(
+    st.tuples(st.just("text"), _TEXTS),
+    st.tuples(st.just("chars"), st.sampled_from(RANGES)),
+    st.tuples(st.just("texts"), st.lists(_TEXTS, min_size=1, max_size=4).map(tuple)),
+    st.just(("none",)) | st.just(("text", "a")) | st.just(("repeat", ("chars", ALL), 0, None)),
+)
+
+
+def _counts() -> st.SearchStrategy[tuple[int, int | None]]:
+    bounded = st.tuples(st.integers(0, 3), st.integers(0, 3)).map(lambda c: (c[0], c[0] + c[1]))
+    return st.one_of(st.sampled_from([(0, None), (1, None), (0, 1), (2, None)]), bounded)
+
+
+def _grown(inner: st.SearchStrategy[Expression], boolean: bool) -> st.SearchStrategy[Expression]:
+    parts = st.lists(inner, min_size=2, max_size=3).map(tuple)
+    grown = [
+        st.tuples(st.just("concat"), parts),
+        st.tuples(st.just("union"), parts),
+        st.builds(lambda e, c: ("repeat", e, *c), inner, _counts()),
+    ]
+    if boolean:
+        grown += [
+            st.tuples(st.just("intersect"), parts),
+            st.tuples(st.just("complement"), inner),
+            st.tuples(st.just("json"), inner.filter(lambda e: "json" not in repr(e))),
+        ]
+    return st.one_of(grown)
+
+
+def regular_expressions(max_leaves: int = 6) -> st.SearchStrategy[Expression]:
+    """Regular expressions with `&`, `~`, counts and JSON lifts."""
+    return st.recursive(_LEAVES, lambda inner: _grown(inner, True), max_leaves=max_leaves)
+
+
+def regular_plans(max_leaves: int = 6) -> st.SearchStrategy[Plan]:
+    """Plans without rules."""
+    return regular_expressions(max_leaves).map(Plan)
+
+
+def _reads(expression: Expression) -> bool:
+    """Whether the expression certainly reads a character (it may say no where it does)."""
+    match expression:
+        case ("none",) | ("chars", _):
+            return True
+        case ("text", text):
+            return bool(text)
+        case ("texts", (*texts,)):
+            return all(texts)
+        case ("concat", (*parts,)):
+            return any(_reads(part) for part in parts)
+        case ("union", (*parts,)):
+            return all(_reads(part) for part in parts)
+        case ("repeat", inner, low, _):
+            return low > 0 and _reads(inner)
+    return False
+
+
+@st.composite
+def _body(
+    draw: st.DrawFn, rule: int, calls: Sequence[Expression], depth: int, guarded: bool
+) -> Expression:
+    """An expression inside `rule`; unguarded calls go to later rules only."""
+    callable_now = [call for call in calls if guarded or call[1] > rule]
+    kinds = ["leaf", "leaf", "regular"] + ["call"] * (3 * bool(callable_now))
+    if depth > 0:
+        kinds += ["concat", "concat", "concat", "union", "union", "repeat"]
+    kind = draw(st.sampled_from(kinds))
+    if kind == "leaf":
+        return draw(_LEAVES)
+    if kind == "regular":
+        return draw(regular_expressions(3))
+    if kind == "call":
+        return draw(st.sampled_from(callable_now))
+    if kind == "repeat":
+        low, high = draw(_counts())
+        return ("repeat", draw(_body(rule, calls, depth - 1, guarded)), low, high)
+    parts: list[Expression] = []
+    for _ in range(draw(st.integers(2, 3))):
+        part = draw(_body(rule, calls, depth - 1, guarded))
+        parts.append(part)
+        guarded = guarded or (kind == "concat" and _reads(part))
+    return (kind, tuple(parts))
+
+
+@st.composite
+def recursive_plans(draw: st.DrawFn, max_rules: int = 4) -> Plan:
+    """Plans of up to `max_rules` rules that call each other, without left recursion."""
+    count = draw(st.integers(1, max_rules))
+    calls: list[Expression] = [("call", rule, (), ()) for rule in range(count)]
+    rules = tuple(draw(_body(rule, calls, 2, False)) for rule in range(count))
+    start = draw(st.one_of(st.just(calls[0]), _body(-1, calls, 1, False)))
+    return Plan(start, rules)
+
+
+@st.composite
+def _rows(
+    draw: st.DrawFn, rule: int, templates: Sequence[int], calls: Sequence[Expression]
+) -> tuple[TemplateRow, ...]:
+    """Rows of a template rule over two bits and one counter."""
+    rows: list[TemplateRow] = []
+    for _ in range(draw(st.integers(1, 4))):
+        mark = ("text", draw(st.sampled_from(["a", "b", "é", "ab", '"', "漢"])))
+        head: Expression = mark
+        if draw(st.booleans()):
+            head = ("concat", (mark, draw(_body(rule, calls, 1, True))))
+        condition = st.one_of(
+            st.tuples(st.just("unseen"), st.integers(0, 1)),
+            st.just(("all_seen", (0,))) | st.just(("all_seen", (0, 1))),
+            st.builds(lambda low, more: ("between", 0, low, low + more), *[st.integers(0, 2)] * 2),
+        )
+        update = st.one_of(
+            st.tuples(st.just("see"), st.integers(0, 1)),
+            st.tuples(st.just("set"), st.just(0), st.integers(0, 2)),
+            st.tuples(st.just("add"), st.just(0), st.just(1), st.integers(1, 3)),
+        )
+        conditions = draw(st.lists(condition, max_size=2).map(tuple))
+        if draw(st.integers(0, 2)):
+            updates = draw(st.lists(update, max_size=2).map(tuple))
+            tail = draw(st.just(("text", "")) | _body(rule, calls, 1, True))
+            rows.append((head, draw(st.sampled_from(templates)), tail, conditions, updates))
+        else:
+            rows.append((head, -1, ("text", ""), conditions, ()))
+    return tuple(rows)
+
+
+@st.composite
+def template_plans(draw: st.DrawFn) -> Plan:
+    """Plans with one or two template rules (bits, a counter) beside up to two plain rules.
+
+    Every (rule, parameter) reached can end: where one cannot, its rule gets a row that ends it.
+    """
+    templates = list(range(draw(st.integers(1, 2))))
+    plain = list(range(len(templates), len(templates) + draw(st.integers(0, 2))))
+    values = st.sampled_from([((), (0,)), ((0,), (0,)), ((1,), (1,)), ((), (2,))])
+    calls: list[Expression] = [("call", rule, (), ()) for rule in plain]
+    calls += [("call", rule, *draw(values)) for rule in templates]
+    rules: list[Any] = [draw(_rows(rule, templates, calls)) for rule in templates]
+    rules += [draw(_body(rule, calls, 2, False)) for rule in plain]
+    start = draw(st.one_of(st.just(calls[-1]), _body(-1, calls, 1, False)))
+    for _ in range(len(templates) + 1):
+        stuck = _stuck_rules(Plan(start, tuple(rules)))
+        for rule in stuck & set(templates):
+            rules[rule] += ((("text", "b"), -1, ("text", ""), (), ()),)
+    return Plan(start, tuple(rules))
+
+
+def _stuck_rules(plan: Plan) -> set[int]:
+    """Rules that are reached with a parameter for which they cannot end."""
+    store = ReferenceStore()
+    start = plan.build(store)
+    language = Language(store, start)
+    try:
+        language.live(start)
+    except ReferenceTooHardError:
+        reject()
+    reached = [start]
+    stuck: set[int] = set()
+    for term in reached:
+        below = list(store.children(store.node(term)))
+        match store.node(term):
+            case ("call", int(rule), int(param)):
+                below += [part for body in store.bodies(rule, param) for part in body]
+                if not language.live(term):
+                    stuck.add(rule)
+        reached += [part for part in dict.fromkeys(below) if part not in reached]
+    return stuck
+
+
+def plans() -> st.SearchStrategy[Plan]:
+    """Plans of every kind."""
+    return st.one_of(regular_plans(), recursive_plans(), template_plans())
+
+
+# Vocabularies
+
+
+@dataclass(frozen=True)
+class VocabularyPlan:
+    """The arguments of a token index: texts, which ids match text, the ends, the mask's width."""
+
+    tokens: tuple[bytes, ...]
+    ordinary: tuple[bool, ...]
+    eos_ids: tuple[int, ...]
+    mask_bits: int
+
+    def arguments(self) -> tuple[list[bytes], list[bool], list[int], int]:
+        """What `TokenIndex` takes."""
+        return list(self.tokens), list(self.ordinary), list(self.eos_ids), self.mask_bits
+
+
+_ODD_TOKENS = (b"", b"\xff", b"\xc3\x28", b"\xa9", b"\xa9a", b"a\xc3", b"\xed\xa0\x80", b"\xf0\x9f")
+
+
+@st.composite
+def vocabularies(
+    draw: st.DrawFn, plan: Plan | None = None, *, full: bool | None = None
+) -> VocabularyPlan:
+    """Small vocabularies that overlap, repeat, cut characters, and hold special and empty tokens.
+
+    With `full` every byte of the alphabet is a token; without it only some are.
+    """
+    characters = [char.encode() for char in ALPHABET]
+    alphabet = [bytes([byte]) for byte in sorted(set(b"".join(characters)))]
+    full = draw(st.booleans()) if full is None else full
+    single = alphabet if full else draw(st.lists(st.sampled_from(alphabet), max_size=14))
+    piece = st.one_of(
+        st.sampled_from([char.encode() for char in PLAIN]),
+        st.sampled_from(characters),
+        st.sampled_from(alphabet),
+    )
+    joined = st.lists(piece, min_size=1, max_size=4).map(b"".join)
+    sources = [joined, joined, st.sampled_from(_ODD_TOKENS)]
+    texts = plan.texts() if plan else []
+    if texts:
+        cut = st.tuples(st.sampled_from(texts), st.sampled_from(texts), st.integers(0, 8))
+        sources += [cut.map(lambda c: (c[0] + c[1]).encode()[c[2] % 3 : 8])] * 2
+        sources += [st.sampled_from([char.encode() for text in texts for char in text])]
+    longer = draw(st.lists(st.one_of(sources), min_size=2, max_size=14))
+    specials = draw(st.lists(st.sampled_from([b"a", b"ab", b"<s>", b""]), max_size=3))
+    entries = [(token, True) for token in (*single, *longer)]
+    entries += [(token, False) for token in (*specials, b"</s>")]
+    order = draw(st.permutations(range(len(entries))))
+    tokens = tuple(entries[index][0] for index in order)
+    ordinary = tuple(entries[index][1] for index in order)
+    special_ids = [token_id for token_id, flag in enumerate(ordinary) if not flag]
+    eos_ids = draw(st.lists(st.sampled_from(special_ids), min_size=1, max_size=2, unique=True))
+    width = len(tokens) + draw(st.sampled_from([0, 0, 1, 40]))
+    return VocabularyPlan(tokens, ordinary, tuple(eos_ids), width)
+
+
+# Texts
+
+
+@st.composite
+def texts_near(draw: st.DrawFn, language: Language, max_len: int = 8) -> bytes:
+    """A text about half the time inside the language: a walk along viable prefixes, sometimes
+    finished by its shortest completion, sometimes damaged, sometimes anything."""
+    kind = draw(st.sampled_from(["finished", "finished", "prefix", "damaged", "any"]))
+    if kind == "any":
+        return draw(st.text(ALPHABET, max_size=max_len)).encode()
+    text = ""
+    for _ in range(draw(st.integers(0, max_len))):
+        choices = [char for char in ALPHABET if language.viable((text + char).encode())]
+        if not choices:
+            break
+        text += draw(st.sampled_from(choices))
+    data = text.encode()
+    if kind != "prefix" and language.viable(data):
+        data += language.completion(data)
+    if kind == "damaged" and data:
+        at = draw(st.integers(0, len(data) - 1))
+        damage = draw(st.sampled_from([b"", b"a", b"\xa9", b"\xff", "é".encode()]))
+        data = data[:at] + damage + data[at + draw(st.integers(0, 1)) :]
+    return data
+
+
+def within_budget(test: Callable[..., None]) -> Callable[..., None]:
+    """Below `given`: passes over examples that are too hard for the reference."""
+
+    @wraps(test)
+    def checked(*args: Any, **kwargs: Any) -> None:
+        try:
+            test(*args, **kwargs)
+        except ReferenceTooHardError:
+            reject()
+
+    return checked
