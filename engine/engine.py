@@ -35,7 +35,7 @@ from grammaton.errors import VocabularyError
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from grammaton.grammar import Grammar
+    from grammaton.grammar.grammar import Grammar
     from grammaton.index import Vocabulary
 
 Prompt: TypeAlias = "str | Sequence[int] | Sequence[Mapping[str, Any]]"
@@ -237,7 +237,7 @@ class Engine:
         if callable(getattr(constraint, "matcher", None)):
             made: Any = constraint
             return made  # type: ignore[no-any-return]
-        from grammaton.grammar import Grammar
+        from grammaton.grammar.grammar import Grammar
 
         if not isinstance(constraint, Grammar):
             raise InvalidOption(

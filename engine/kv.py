@@ -5,7 +5,7 @@ on the cache that the passes before left. Prompts of different lengths are padde
 padding is masked out of attention and every row keeps its own positions, so that a row computes
 what it would compute alone, up to rounding. *keep* drops the rows that are finished.
 
-Only the last position's logits are asked for: a prompt of n tokens costs one row of V logits, not n.
+Only the last position's logits are asked for: a prompt costs one row of V logits, not one a token.
 """
 
 from __future__ import annotations

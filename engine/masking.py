@@ -68,15 +68,20 @@ def apply_mask(logits: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Te
         raise InvalidOption("out must have the shape and dtype of the logits")
     if out is None:
         out = torch.empty_like(logits)
-    if logits.is_cuda and _has_triton():
+    plain = all(tensor.stride(-1) == 1 for tensor in (logits, mask, out))
+    if logits.is_cuda and plain and _has_triton():
         from grammaton.engine.triton_mask import launch
 
-        launch(torch.atleast_2d(logits), torch.atleast_2d(mask), torch.atleast_2d(out))
+        launch(_rows(logits), _rows(mask), _rows(out))
         return out
     forbidden = ~unpack_mask(mask, logits.shape[-1])
     if out is not logits:
         out.copy_(logits)
     return out.masked_fill_(forbidden, -math.inf)
+
+
+def _rows(tensor: Tensor) -> Tensor:
+    return tensor.unsqueeze(0) if tensor.dim() == 1 else tensor
 
 
 @cache

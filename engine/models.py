@@ -67,7 +67,7 @@ def load(path: str | PathLike[str], *, dtype: DType = "auto", device: str | None
     try:
         with _quiet():
             tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-            model = AutoModelForCausalLM.from_pretrained(
+            model: Any = AutoModelForCausalLM.from_pretrained(
                 str(folder), dtype=getattr(torch, dtype), local_files_only=True
             )
             return Engine(model.to(where).eval(), tokenizer)

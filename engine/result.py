@@ -8,7 +8,7 @@ Nouns (all times are wall-clock seconds, by `time.perf_counter`):
   TPOT         time per output token: the mean ITL.
   mask time    what the worker thread spent on a step: taking the token and filling the next mask.
   mask wait    how long the decode loop stood still for the worker.
-  hidden       mask time behind the device's work: per step, the mask time less the wait, at least 0.
+  hidden       mask time behind the device's work: per step, mask time less wait, at least 0.
 
 A stream's times include those in which its reader kept it waiting.
 """

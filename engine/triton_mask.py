@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import triton
-import triton.language as tl
+import triton  # type: ignore[import-untyped,import-not-found,unused-ignore]
+import triton.language as tl  # type: ignore[import-untyped,import-not-found,unused-ignore]
 from torch import Tensor
 
 _BLOCK = 4096

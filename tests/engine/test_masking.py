@@ -1,0 +1,117 @@
+"""Bit masks on logits: torch and Triton against a loop over tokens."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+from grammaton.engine import InvalidOption, apply_mask, unpack_mask  # noqa: E402
+
+
+def allowed(mask: list[int], token: int) -> bool:
+    """The definition: bit i % 32 of word i // 32, words being two's complement."""
+    word = token // 32
+    return word < len(mask) and bool((mask[word] % 2**32) >> (token % 32) & 1)
+
+
+WORDS = st.lists(
+    st.integers(-(2**31), 2**31 - 1) | st.sampled_from([0, -1, 1, -(2**31)]), min_size=1, max_size=4
+)
+
+
+@given(mask=WORDS, size=st.integers(1, 150))
+def test_unpack_and_apply(mask: list[int], size: int) -> None:
+    packed = torch.tensor(mask, dtype=torch.int32)
+    expected = [allowed(mask, token) for token in range(size)]
+    assert unpack_mask(packed, size).tolist() == expected
+    logits = torch.arange(size, dtype=torch.float32)
+    wanted = [float(i) if good else -math.inf for i, good in enumerate(expected)]
+    assert apply_mask(logits, packed).tolist() == wanted
+    assert logits.tolist() == list(range(size)), "out of place by default"
+    assert apply_mask(logits, packed, out=logits) is logits
+    assert logits.tolist() == wanted
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_a_batch(dtype: str) -> None:
+    generator = np.random.default_rng(0)
+    mask = generator.integers(-(2**31), 2**31, (3, 5), dtype=np.int32)
+    logits = torch.randn(3, 140).to(getattr(torch, dtype))
+    got = apply_mask(logits, torch.from_numpy(mask))
+    assert got.dtype == logits.dtype
+    for row in range(3):
+        for token in range(140):
+            good = allowed(mask[row].tolist(), token)
+            assert got[row, token].item() == (logits[row, token].item() if good else -math.inf)
+
+
+@pytest.mark.parametrize(
+    ("logits", "mask", "message"),
+    [
+        (torch.zeros(40), torch.zeros(2, dtype=torch.int64), "int32"),
+        (torch.zeros(40, dtype=torch.long), torch.zeros(2, dtype=torch.int32), "floating"),
+        (torch.zeros(2, 40), torch.zeros(2, dtype=torch.int32), "one B"),
+        (torch.zeros(2, 40), torch.zeros(3, 2, dtype=torch.int32), "one B"),
+        (torch.zeros(1, 2, 40), torch.zeros(1, 2, 2, dtype=torch.int32), "one B"),
+    ],
+)
+def test_what_does_not_fit(logits: torch.Tensor, mask: torch.Tensor, message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        apply_mask(logits, mask)
+
+
+def test_out_that_does_not_fit() -> None:
+    with pytest.raises(InvalidOption, match="out"):
+        apply_mask(torch.zeros(40), torch.zeros(2, dtype=torch.int32), out=torch.zeros(41))
+
+
+KERNEL_CHECK = """
+import torch
+from grammaton.engine.masking import apply_mask
+from grammaton.engine.triton_mask import launch
+torch.manual_seed(0)
+for rows, size, words in ((1, 1, 1), (3, 5000, 157), (2, 4096, 128), (2, 9000, 200), (1, 40, 9)):
+    for dtype in (torch.float32, torch.float16):
+        logits = torch.randn(rows, size).to(dtype)
+        mask = torch.randint(-(2**31), 2**31, (rows, words), dtype=torch.int32)
+        out = torch.empty_like(logits)
+        launch(logits, mask, out)
+        assert torch.equal(out, apply_mask(logits, mask)), (rows, size, words, dtype)
+        launch(logits, mask, logits)
+        assert torch.equal(out, logits), "in place"
+print("kernel is right")
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+def test_the_triton_kernel_under_its_interpreter() -> None:
+    # In a process of its own: the interpreter is chosen when Triton is imported.
+    done = subprocess.run(
+        [sys.executable, "-c", KERNEL_CHECK],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "kernel is right" in done.stdout, done.stderr
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+def test_on_a_gpu() -> None:
+    logits = torch.randn(4, 50_000)
+    mask = torch.randint(-(2**31), 2**31, (4, 1600), dtype=torch.int32)
+    got = apply_mask(logits.cuda(), mask.cuda())
+    assert torch.equal(got.cpu(), apply_mask(logits, mask))
