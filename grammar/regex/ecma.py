@@ -91,6 +91,8 @@ class EcmaParser(Parser):
             if in_class and char == "b":
                 return 8
             raise self.error("word boundaries are not supported", here, self.at)
+        if char == "k":
+            raise self.error("back-references are not supported", here, self.at)
         if char in "pP":
             return self._property(here, negated=char == "P")
         if char == "x":

@@ -29,7 +29,8 @@ _CONTROLS = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92}
 _REFUSED_GROUPS = {
     "=": "look-ahead (?=…) is not supported in this dialect",
     "!": "negative look-ahead (?!…) is not supported in this dialect",
-    "<": "look-behind is not supported",
+    "<=": "look-behind is not supported",
+    "<!": "look-behind is not supported",
     ">": "atomic groups are not supported",
     "(": "conditional groups are not supported",
     "#": "comments are not supported",
@@ -56,9 +57,10 @@ class PythonParser(Parser):
             return ""
         if self.text.startswith("P=", self.at):
             raise self.error("back-references are not supported", here, self.at + 2)
+        for opening, message in _REFUSED_GROUPS.items():
+            if self.text.startswith(opening, self.at):
+                raise self.error(message, here, self.at + len(opening))
         char = self.text[self.at : self.at + 1]
-        if char in _REFUSED_GROUPS:
-            raise self.error(_REFUSED_GROUPS[char], here, self.at + 1)
         if char and char in "aiLmsux-":
             raise self.error("inline flags are not supported", here, self.at + 1)
         raise self.error(
@@ -96,6 +98,8 @@ class PythonParser(Parser):
                 return Anchor("start")
             if char == "Z":
                 return Anchor("end")
+            if char == "z":
+                raise self.error("\\z is not supported; the end is \\Z", here, self.at)
             if char in "bB":
                 raise self.error("word boundaries are not supported", here, self.at)
         if char in string.digits:
