@@ -21,7 +21,10 @@ from typing import Any
 
 from grammaton.errors import GrammarError, UnsupportedKeyword
 from grammaton.grammar.json_schema.document import (
+    DRAFT_6,
     DRAFT_7,
+    DRAFT_2019,
+    DRAFT_2020,
     Document,
     Resource,
     describe,
@@ -33,6 +36,15 @@ from grammaton.grammar.json_schema.numbers import Bounds, exact
 NULL, BOOLEAN, STRING, INTEGER, FRACTION, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32, 64
 NUMBER = INTEGER | FRACTION
 ANYTHING = 127
+
+SINCE = {
+    **dict.fromkeys(("const", "contains", "propertyNames"), DRAFT_6),
+    **dict.fromkeys(("if", "then", "else"), DRAFT_7),
+    **dict.fromkeys(("dependentRequired", "dependentSchemas", "$recursiveRef"), DRAFT_2019),
+    **dict.fromkeys(("unevaluatedItems", "unevaluatedProperties"), DRAFT_2019),
+    **dict.fromkeys(("prefixItems", "$dynamicRef"), DRAFT_2020),
+}
+"""The draft that brought a keyword in; schemas of an earlier one do not mean it."""
 
 TYPES = {
     "null": NULL,
@@ -148,11 +160,12 @@ class Nodes:
 
     def __init__(self, document: Document) -> None:
         self.document = document
+        self._later = frozenset(word for word, draft in SINCE.items() if draft > document.draft)
         self._by_place: dict[tuple[int, int], Node] = {}
         self._count = 0
-        self.root = self.node(document.root, "", document.resource)
         self.anything = self._new(True, "", document.resource)
         self._parse_now(self.anything)
+        self.root = self.node(document.root, "", document.resource)
 
     def _new(self, raw: Any, pointer: str, resource: Resource) -> Node:
         self._count += 1
@@ -238,7 +251,9 @@ class Nodes:
             return
         if "$ref" in raw and self.document.draft <= DRAFT_7:
             raw = {"$ref": raw["$ref"]}
-        asserting = False
+        if not self._later.isdisjoint(raw):
+            raw = {word: value for word, value in raw.items() if word not in self._later}
+        asserting = patterned = False
         for keyword, value in raw.items():
             parser = _PARSERS.get(keyword)
             if parser is not None:
@@ -251,6 +266,8 @@ class Nodes:
                     if node.refused is None:
                         node.refused = []
                     node.refused.append((kinds, keyword, value))
+                    if keyword == "patternProperties":
+                        patterned = True
             elif not isinstance(keyword, str):
                 raise GrammarError(
                     f"the keys of a schema are strings, not {describe(keyword)}",
@@ -258,6 +275,9 @@ class Nodes:
                 )
         if "exclusiveMinimum" in raw or "exclusiveMaximum" in raw:
             _boolean_exclusives(node, raw)
+        if patterned and node.objects is not None:
+            # Which keys are others depends on the patterns: nothing false may be concluded.
+            node.objects.other = None
         node.trivial = not asserting
 
 

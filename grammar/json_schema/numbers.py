@@ -172,10 +172,13 @@ class NumberTexts:
         self.no_fraction: int = self._maybe(self.dot, store.repeat(self.zero, 1, None))
 
     def _then(self, *terms: int) -> int:
-        return int(self.store.concat(terms))
+        return self.nothing if self.nothing in terms else int(self.store.concat(terms))
 
     def _or(self, *terms: int) -> int:
-        return int(self.store.union(terms))
+        some = [term for term in terms if term != self.nothing]
+        if len(some) == 1:
+            return some[0]
+        return int(self.store.union(some)) if some else self.nothing
 
     def _maybe(self, *terms: int) -> int:
         return self._or(self.empty, self._then(*terms))
@@ -372,7 +375,7 @@ class NumberTexts:
         parts = []
         for least, most in ((MIN_EXPONENT, SMALL_EXPONENT), (LARGE_EXPONENT, MAX_EXPONENT)):
             parts.extend(self._scientific_part(bounds, low, high, least, most))
-        return self._or(*parts) if parts else self.nothing
+        return self._or(*parts)
 
     def _scientific_part(
         self, bounds: Bounds, low: Digits | None, high: Digits | None, least: int, most: int

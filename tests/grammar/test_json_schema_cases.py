@@ -1,0 +1,154 @@
+"""The corpus in tests/cases/json_schema: schemas with texts that are in and texts that are out.
+
+A case has a `schema` (or `text`, its JSON), `options`, and either `accepts` and `rejects` or the
+`error` with its `pointer` (JSON Pointer) or `line` and `column`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grammaton import errors
+from grammaton._core import Recognizer
+from grammaton.grammar.json_schema import grammar_from_json_schema
+
+CASES = Path(__file__).resolve().parents[1] / "cases" / "json_schema"
+
+
+def _cases() -> list[Any]:
+    cases = []
+    for path in sorted(CASES.glob("*.json")):
+        for case in json.loads(path.read_text(encoding="utf-8")):
+            cases.append(pytest.param(case, id=f"{path.stem}: {case['name']}"))
+    return cases
+
+
+def recognizer(schema: object, **options: Any) -> Recognizer:
+    return Recognizer(*grammar_from_json_schema(schema, **options))
+
+
+@pytest.mark.parametrize("case", _cases())
+def test_case(case: dict[str, Any]) -> None:
+    schema = case["text"] if "text" in case else case["schema"]
+    options = case.get("options", {})
+    if "error" in case:
+        with pytest.raises(getattr(errors, case["error"])) as caught:
+            grammar_from_json_schema(schema, **options)
+        assert type(caught.value).__name__ == case["error"]
+        for key in ("pointer", "line", "column"):
+            if case.get(key) is not None:
+                assert getattr(caught.value, key) == case[key], str(caught.value)
+        return
+    language = recognizer(schema, **options)
+    for text in case["accepts"]:
+        assert language.accepts(text.encode()), f"{text!r} is valid and was stopped"
+        assert language.accepts_prefix(text.encode()[:-1])
+    for text in case["rejects"]:
+        assert not language.accepts(text.encode()), f"{text!r} is not valid and was accepted"
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_schema_as_text_is_schema_as_data(text: bool) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "number", "minimum": 0.1}}}
+    language = recognizer(json.dumps(schema).encode() if text else schema)
+    assert language.accepts(b'{"a":0.1}')
+    assert not language.accepts(b'{"a":0.0999}')
+
+
+def test_bytes_must_be_utf8() -> None:
+    with pytest.raises(errors.GrammarError, match="UTF-8"):
+        grammar_from_json_schema(b'{"title": "\xff"}')
+
+
+def test_bom_is_not_part_of_the_schema() -> None:
+    assert recognizer('\ufeff{"type": "null"}').accepts(b"null")
+    assert recognizer('\ufeff{"type": "null"}'.encode()).accepts(b"null")
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_300_optional_properties(order: Any) -> None:
+    names = [f"p{i:03}" for i in range(300)]
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "integer"} for name in names},
+        "additionalProperties": False,
+    }
+    store, start = grammar_from_json_schema(schema, key_order=order)
+    assert len(store) < 300 * 40
+    language = Recognizer(store, start)
+    assert language.accepts(json.dumps(dict.fromkeys(names, 1)).encode())
+    assert language.accepts(b'{"p000":1,"p299":2}')
+    assert language.accepts(b"{}")
+    assert language.accepts(b'{"p299":1,"p000":2}') == (order == "any")
+    assert not language.accepts(b'{"p299":1,"p299":2}')
+    assert not language.accepts(b'{"p300":1}')
+
+
+def test_10000_strings() -> None:
+    language = recognizer({"enum": [f"value-{i:05}" for i in range(10_000)]})
+    assert language.accepts(b'"value-00000"')
+    assert language.accepts(b'"value-099\\u0039\\u0039"')
+    assert not language.accepts(b'"value-10000"')
+    assert not language.accepts(b'"value-0000"')
+
+
+def test_white_space_is_bounded() -> None:
+    language = recognizer({"type": "array"})
+    assert language.accepts(b"[" + b" " * 40 + b"]")
+    assert not language.accepts_prefix(b"[" + b" " * 41)
+
+
+def test_constants_may_be_exact_decimals() -> None:
+    language = recognizer('{"const": 0.1000000000000000055511151231257827}')
+    assert language.accepts(b"0.1000000000000000055511151231257827")
+    assert not language.accepts(b"0.1")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        '{"items":' * 100_000 + "{}" + "}" * 100_000,
+        '{"const": ' + "[" * 50_000 + "]" * 50_000 + "}",
+        {"allOf": [{"anyOf": [{"minLength": i}, {"maxLength": i}]} for i in range(20)]},
+        {"const": 10**10_000},
+        '{"minimum": ' + "9" * 10_000 + "}",
+        '{"maximum": 1e999999}',
+    ],
+    ids=["deep text", "deep constant", "anyOf bomb", "huge integer", "long digits", "huge power"],
+)
+def test_bombs_meet_a_limit(schema: object) -> None:
+    with pytest.raises(errors.LimitExceeded):
+        grammar_from_json_schema(schema)
+
+
+def test_deep_schemas_as_data() -> None:
+    schema: dict[str, Any] = {"type": "integer"}
+    for _ in range(20_000):
+        schema = {"type": "array", "items": schema, "minItems": 1}
+    language = recognizer(schema)
+    assert language.accepts(b"[" * 20_000 + b"1" + b"]" * 20_000)
+    for _ in range(20_000):
+        schema = {"allOf": [schema]}
+    assert recognizer(schema).accepts_prefix(b"[" * 20_000 + b"1")
+
+
+def test_indented_texts_nest_at_most_24_deep() -> None:
+    language = recognizer({"type": "array", "items": {"$ref": "#"}}, whitespace=1)
+
+    def nested(depth: int) -> bytes:
+        value: list[Any] = []
+        for _ in range(depth - 1):
+            value = [value]
+        return json.dumps(value, indent=1).encode()
+
+    assert language.accepts(nested(24))
+    assert not language.accepts(nested(25))
+    deep: dict[str, Any] = {"type": "array", "maxItems": 0}
+    for _ in range(30):
+        deep = {"type": "array", "items": deep, "minItems": 1}
+    with pytest.raises(errors.LimitExceeded):
+        grammar_from_json_schema(deep, whitespace=1)

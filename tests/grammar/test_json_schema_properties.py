@@ -1,0 +1,237 @@
+"""Random schemas: what the grammar accepts is what `jsonschema` calls valid, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from hypothesis import given, note
+from hypothesis import strategies as st
+from hypothesis_jsonschema import from_schema
+from jsonschema import Draft202012Validator
+
+from grammaton._core import Recognizer
+from grammaton.errors import UnsatisfiableGrammar, UnsupportedKeyword
+from grammaton.grammar.json_schema import grammar_from_json_schema
+
+Schema = dict[str, Any] | bool
+SCALARS = st.sampled_from(
+    [None, True, False, 0, 1, 2, -3, 1.5, 1.0, "", "a", "ab", "\n", "\u00e9b"]
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("abcdx"), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+TYPES = st.sampled_from(["null", "boolean", "string", "integer", "number", "array", "object"])
+
+
+@st.composite
+def schemas(draw: st.DrawFn, depth: int = 3, combine: bool = True) -> Schema:
+    """Schemas of the enforced keywords; every keyword with some probability, beside any type."""
+    if depth == 0 or draw(st.integers(0, 9)) == 0:
+        return draw(st.sampled_from([True, False, {}, {"type": "integer"}, {"type": "string"}]))
+    inner = schemas(depth - 1, combine)
+    size = st.integers(0, 3)
+    schema: dict[str, Any] = {}
+
+    def maybe(keyword: str, values: st.SearchStrategy[Any], odds: int = 5) -> None:
+        if draw(st.integers(1, odds)) == 1:
+            schema[keyword] = draw(values)
+
+    maybe("type", st.one_of(TYPES, st.lists(TYPES, min_size=1, max_size=3, unique=True)), 2)
+    maybe("enum", st.lists(VALUES, min_size=1, max_size=4), 12)
+    maybe("const", VALUES, 20)
+    maybe("minLength", size)
+    maybe("maxLength", size)
+    maybe("pattern", st.sampled_from(["^a", "b$", "^[a-c]*$", "a|\\n", "^.{1,2}$"]), 8)
+    maybe("minimum", st.sampled_from([-3, 0, 1, 1.5]))
+    maybe("exclusiveMaximum", st.sampled_from([0, 2, 1.75]))
+    maybe("minItems", size)
+    maybe("maxItems", size)
+    maybe("prefixItems", st.lists(inner, min_size=1, max_size=2), 8)
+    maybe("items", inner)
+    names = st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True).map(sorted)
+    if draw(st.booleans()):
+        schema["properties"] = {name: draw(inner) for name in draw(names)}
+    maybe("required", st.lists(st.sampled_from("abcd"), max_size=2, unique=True), 3)
+    maybe("additionalProperties", inner, 4)
+    if combine:
+        maybe("anyOf", st.lists(inner, min_size=1, max_size=3), 6)
+        maybe("allOf", st.lists(inner, min_size=1, max_size=2), 6)
+        maybe("oneOf", st.lists(inner, min_size=1, max_size=2), 10)
+        maybe("$ref", st.sampled_from(["#/$defs/r", "#/$defs/s"]), 10)
+    return schema
+
+
+def rooted(schema: Schema, recursive: Schema) -> Schema:
+    if isinstance(schema, bool):
+        return schema
+    tree = {
+        "type": ["object", "integer"],
+        "properties": {"a": {"$ref": "#/$defs/r"}, "b": recursive},
+        "additionalProperties": False,
+    }
+    return {**schema, "$defs": {"r": tree, "s": {"type": ["string", "array"], "maxLength": 2}}}
+
+
+def language_of(schema: Schema, **options: Any) -> Recognizer | None:
+    try:
+        return Recognizer(*grammar_from_json_schema(schema, **options))
+    except UnsatisfiableGrammar:
+        return None
+
+
+def nearby(value: Any, schema: Schema, draw: st.DrawFn) -> Any:
+    """A value with one thing changed somewhere."""
+    if isinstance(value, dict) and value and draw(st.booleans()):
+        key = draw(st.sampled_from(sorted(value)))
+        if draw(st.booleans()):
+            return {name: item for name, item in value.items() if name != key}
+        return {**value, key: nearby(value[key], schema, draw)}
+    if isinstance(value, list) and value and draw(st.booleans()):
+        at = draw(st.integers(0, len(value) - 1))
+        if draw(st.booleans()):
+            return value[:at] + value[at + 1 :]
+        return [*value[:at], nearby(value[at], schema, draw), *value[at + 1 :]]
+    if isinstance(value, str) and draw(st.booleans()):
+        return value + draw(st.sampled_from(["", "a", "b", "\n"]))
+    if isinstance(value, dict):
+        return {**value, draw(st.sampled_from("abcdx")): draw(VALUES)}
+    if isinstance(value, list):
+        return [*value, draw(VALUES)]
+    return draw(VALUES)
+
+
+def texts_of(value: Any) -> list[bytes]:
+    return [
+        json.dumps(value, ensure_ascii=ascii_only, separators=separators).encode()
+        for ascii_only in (True, False)
+        for separators in (None, (",", ":"))
+    ]
+
+
+@given(st.data())
+def test_any_order_accepts_the_valid_and_stops_the_rest(data: st.DataObject) -> None:
+    schema = rooted(data.draw(schemas()), data.draw(schemas(depth=1)))
+    note(json.dumps(schema))
+    try:
+        language = language_of(schema, key_order="any")
+    except UnsupportedKeyword as refusal:
+        assert refusal.pointer is not None
+        assert refusal.pointer.endswith("/oneOf")
+        return
+    validator = Draft202012Validator(schema)
+    values = data.draw(st.lists(VALUES, min_size=2, max_size=6))
+    if language is not None:
+        values += [nearby(value, schema, data.draw) for value in values]
+        values += _made_by(language, data)
+    for value in values:
+        valid = validator.is_valid(value)
+        for text in texts_of(value):
+            accepted = language is not None and language.accepts(text)
+            assert accepted == valid, text
+
+
+def _made_by(language: Recognizer, data: st.DataObject) -> list[Any]:
+    """Values of texts that a random walk through the language writes."""
+    letters = [letter.encode() for letter in '{}[],:"abcd\\nultrefs0123456789.-']
+    chooser = random.Random(data.draw(st.integers(0, 2**32)))
+    made = []
+    for _ in range(4):
+        text = b""
+        for _ in range(60):
+            if language.accepts(text) and chooser.random() < 0.5:
+                break
+            ahead = [letter for letter in letters if language.accepts_prefix(text + letter)]
+            if not ahead:
+                break
+            text += chooser.choice(ahead)
+        if language.accepts(text):
+            value = json.loads(text)
+            if not _repeats(text):
+                made.append(value)
+    return made
+
+
+def _repeats(text: bytes) -> bool:
+    """Whether an object of the text has a key twice, which Python's reader would hide."""
+    found = False
+
+    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal found
+        found = found or len(dict(members)) < len(members)
+        return dict(members)
+
+    json.loads(text, object_pairs_hook=pairs)
+    return found
+
+
+@given(st.data())
+def test_schema_order(data: st.DataObject) -> None:
+    """Without combinations the order is: declared (here a, b, c), then d, then others."""
+    schema = data.draw(schemas(combine=False))
+    note(json.dumps(schema))
+    language = language_of(schema)
+    validator = Draft202012Validator(schema)
+    for value in data.draw(st.lists(VALUES, min_size=2, max_size=6)):
+        valid = validator.is_valid(value)
+        in_order = json.dumps(value, sort_keys=True).encode()
+        accepted = language is not None and language.accepts(in_order)
+        assert accepted <= valid
+        if not _undeclared_first(schema, value):
+            assert accepted == valid, in_order
+
+
+def _undeclared_first(schema: Schema, value: Any) -> bool:
+    """Whether sorting may put an undeclared key before a declared or required one."""
+    text = json.dumps(schema)
+    return '"required"' in text or '"enum"' in text or '"const"' in text or _mixed(schema, value)
+
+
+def _mixed(schema: Any, value: Any) -> bool:
+    if isinstance(value, list):
+        return any(_mixed(schema, item) for item in value)
+    if not isinstance(value, dict):
+        return False
+    declared = json.dumps(schema).count('"properties"')
+    return bool(declared) and (declared > 1 or not set(value) <= set(schema.get("properties", {})))
+
+
+@given(st.data())
+def test_indented_texts(data: st.DataObject) -> None:
+    schema = data.draw(schemas(combine=False))
+    width = data.draw(st.integers(0, 3))
+    language = language_of(schema, key_order="any", whitespace=width)
+    validator = Draft202012Validator(schema)
+    for value in data.draw(st.lists(VALUES, min_size=2, max_size=5)):
+        text = json.dumps(value, indent=width).encode()
+        accepted = language is not None and language.accepts(text)
+        assert accepted == validator.is_valid(value), text
+
+
+@given(st.data())
+def test_instances_of_another_generator(data: st.DataObject) -> None:
+    schema = data.draw(schemas(depth=2))
+    if isinstance(schema, dict):
+        schema.pop("$ref", None)
+    if "$ref" in json.dumps(schema) or "prefixItems" in json.dumps(schema):
+        return
+    note(json.dumps(schema))
+    try:
+        language = language_of(schema, key_order="any")
+    except UnsupportedKeyword:
+        return
+    validator = Draft202012Validator(schema)
+    instances = from_schema(schema)
+    if language is None or instances.is_empty:
+        assert instances.is_empty or not validator.is_valid(data.draw(instances))
+        return
+    value = data.draw(instances)
+    if "\\ud" in json.dumps(value):
+        return
+    for text in texts_of(value):
+        assert language.accepts(text) == validator.is_valid(value), text
