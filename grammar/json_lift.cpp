@@ -1,0 +1,275 @@
+// json(x): every JSON spelling of the texts of x (RFC 8259 section 7), lifted lazily.
+//
+// A lifted term is (x, phase). The phase says where in a spelling the text stands; x is the residual
+// after the bytes of the decoded text that are settled so far:
+//   stage 0      between characters; a raw byte advances x by itself
+//   stage 1      after `\`
+//   stage 2 - 5  after `\u` and 0 - 3 hex digits; value = the digits
+//   stage 6, 7   after a high surrogate, expecting `\`, then `u`; value = bits 10 and 11 of the
+//                code point; x is past the first two of its four UTF-8 bytes
+//   stage 8 - 11 in the low surrogate's digits; value as before, then what of it is still open
+// Raw control characters, quotes, and surrogates that pair with nothing have no spelling. Only
+// phases that can be completed are made, so a lifted term is never a dead end. Spelling a literal out
+// as a term costs about six terms a character; this costs only the states that are visited.
+#include "grammar/terms.hpp"
+
+namespace grammaton {
+
+namespace {
+
+constexpr std::uint32_t stage_of(std::uint32_t phase) { return phase >> 16; }
+constexpr std::uint32_t value_of(std::uint32_t phase) { return phase & 0xFFFF; }
+constexpr std::uint32_t phase_of(std::uint32_t stage, std::uint32_t value) {
+  return (stage << 16) | value;
+}
+
+// The value of a hexadecimal digit, or 16.
+constexpr unsigned hex_value(unsigned byte) {
+  if (byte >= '0' && byte <= '9') return byte - '0';
+  if (byte >= 'a' && byte <= 'f') return byte - 'a' + 10;
+  if (byte >= 'A' && byte <= 'F') return byte - 'A' + 10;
+  return 16;
+}
+
+struct Escape {
+  char letter;
+  char meaning;
+};
+constexpr Escape kEscapes[] = {{'"', '"'},   {'\\', '\\'}, {'/', '/'},  {'b', '\b'},
+                               {'f', '\f'}, {'n', '\n'},  {'r', '\r'}, {'t', '\t'}};
+
+}  // namespace
+
+Term TermStore::json(Term x, std::uint32_t phase) {
+  if (x == kNothing) return kNothing;
+  if (phase == 0) {
+    // Homomorphic over whole characters, so that strings of any content are one shared term and
+    // bounded ones are counts of it.
+    if (x == kEmpty) return kEmpty;
+    const Node n = nodes_[x];
+    const Term head = n.kind == Kind::Concat ? n.a : x;
+    const Node h = nodes_[head];
+    const bool repeated = h.kind == Kind::Repeat && h.a == any_char();
+    if (repeated || head == any_char()) {
+      const Term lifted = repeated ? repeat(json_char(), h.b, h.c) : json_char();
+      return n.kind == Kind::Concat ? concat(lifted, json(n.b)) : lifted;
+    }
+  }
+  const Node& n = nodes_[x];
+  auto flags = static_cast<std::uint8_t>(n.flags & kMaybeEmpty);
+  if (restricted_) flags |= kMaybeEmpty;
+  if (phase == 0) flags |= n.flags & kNullable;
+  if (has(x, kHasCall)) throw GrammarFault("json(...) applies to regular grammars only");
+  return intern(Kind::Json, flags, x, phase, 0);
+}
+
+Term TermStore::json_raw(Term x, Term rest) {
+  if (x == kNothing || rest == kNothing) return kNothing;
+  if (rest == kEmpty) return json(x);
+  return intern(Kind::JsonRaw,
+                static_cast<std::uint8_t>(kMaybeEmpty | (nodes_[rest].flags & kHasNoSplit)), x, rest,
+                0);
+}
+
+Term TermStore::json_char() {
+  if (json_char_ != kNone) return json_char_;
+  const bool restrict_now = std::exchange(restrict_now_, restricted_);
+  auto one_of = [this](std::initializer_list<CodeRange> ranges) { return chars(CodeRanges(ranges)); };
+  const Term backslash = one_of({{'\\', '\\'}});
+  const Term u = one_of({{'u', 'u'}});
+  const Term hex = one_of({{'0', '9'}, {'A', 'F'}, {'a', 'f'}});
+  const Term d = one_of({{'D', 'D'}, {'d', 'd'}});
+  const Term plain = join({concat(one_of({{'0', '9'}, {'A', 'C'}, {'E', 'F'}, {'a', 'c'}, {'e', 'f'}}),
+                                  repeat(hex, 3, 3)),
+                           concat(d, concat(one_of({{'0', '7'}}), repeat(hex, 2, 2)))});
+  const Term high = concat(one_of({{'8', '9'}, {'A', 'B'}, {'a', 'b'}}), repeat(hex, 2, 2));
+  const Term low = concat(one_of({{'C', 'F'}, {'c', 'f'}}), repeat(hex, 2, 2));
+  const Term pair[] = {d, high, backslash, u, d, low};
+  CodeRanges letters;
+  for (const Escape& e : kEscapes) {
+    const auto c = static_cast<std::uint32_t>(e.letter);
+    letters.push_back({c, c});
+  }
+  json_char_ = join({one_of({{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}}),
+                     concat(backslash, join({chars(letters), concat(u, join({plain, concat(pair)}))}))});
+  restrict_now_ = restrict_now;
+  return json_char_;
+}
+
+bool TermStore::at_character_start(Term x) {
+  const ByteSet& live = maps_[row(x).map].live;
+  return (live.words[0] | live.words[1] | live.words[3]) != 0;
+}
+
+// x after one code point of the basic plane, or above.
+Term TermStore::json_after(Term x, std::uint32_t code) {
+  if (code < 0x80) return step(x, code);
+  if (code < 0x800) {
+    x = step(x, 0xC0 | (code >> 6));
+  } else {
+    if (code < 0x10000) {
+      x = step(x, 0xE0 | (code >> 12));
+    } else {
+      x = step(x, 0xF0 | (code >> 18));
+      x = step(x, 0x80 | ((code >> 12) & 0x3F));
+    }
+    x = step(x, 0x80 | ((code >> 6) & 0x3F));
+  }
+  return step(x, 0x80 | (code & 0x3F));
+}
+
+bool TermStore::json_live(Term x, std::uint32_t phase) {
+  if (x == kNothing) return false;
+  const std::uint32_t value = value_of(phase);
+  const std::uint32_t stage = stage_of(phase);
+  // Any of these code points, or the surrogate pairs that start so.
+  auto any_of = [&](std::uint32_t low, std::uint32_t high) {
+    for (std::uint32_t code = low; code <= high;) {
+      if (code >= 0xD800 && code <= 0xDBFF) {  // a high surrogate: 1,024 characters
+        const std::uint32_t upper = (code - 0xD800) + 0x40;
+        Term y = step(x, 0xF0 | (upper >> 8));
+        if (y != kNothing) y = step(y, 0x80 | ((upper >> 2) & 0x3F));
+        if (y != kNothing && json_live(y, phase_of(6, upper & 3))) return true;
+        ++code;
+      } else if (code >= 0xDC00 && code <= 0xDFFF) {
+        code = 0xE000;
+      } else {
+        if (json_after(x, code) != kNothing) return true;
+        // No text goes on with this lead byte: skip what shares it.
+        if (code >= 0x800 && step(x, 0xE0 | (code >> 12)) == kNothing) {
+          code = (code >> 12) == 0xD ? 0xD800 : (code | 0xFFF) + 1;
+        } else if (code >= 0x80 && code < 0x800 && step(x, 0xC0 | (code >> 6)) == kNothing) {
+          code = (code | 0x3F) + 1;
+        } else {
+          ++code;
+        }
+      }
+    }
+    return false;
+  };
+  switch (stage) {
+    case 0:
+      return true;
+    case 1:
+    case 2:
+      return at_character_start(x);
+    case 3:
+    case 4:
+    case 5: {
+      const std::uint32_t shift = 4 * (6 - stage);
+      return at_character_start(x) && any_of(value << shift, (value << shift) | ((1u << shift) - 1));
+    }
+    case 6:
+    case 7:
+    case 8:
+    case 9:
+      for (std::uint32_t top = 0; top < 16; ++top) {
+        if (step(x, 0x80 | (value << 4) | top) != kNothing) return true;
+      }
+      return false;
+    case 10:  // value: bits 8 and 9 of the low surrogate above bits 10 and 11 of the code point
+      for (std::uint32_t h = 0; h < 4; ++h) {
+        if (step(x, 0x80 | ((value & 3) << 4) | ((value >> 2) << 2) | h) != kNothing) return true;
+      }
+      return false;
+    case 11:
+      for (std::uint32_t h = 0; h < 16; ++h) {
+        if (step(x, 0x80 | (value << 4) | h) != kNothing) return true;
+      }
+      return false;
+    default:
+      return false;
+  }
+}
+
+Row TermStore::json_row(Term t) {
+  const Node n = nodes_[t];
+  const Term x = n.a;
+  const std::uint32_t stage = stage_of(n.b);
+  const std::uint32_t value = value_of(n.b);
+  std::array<Term, 256> target{};
+  auto spelled = [this](unsigned byte) {  // ASCII that a restricted store may use
+    if (!restricted_) return true;
+    for (const CodeRange& r : whole_) {
+      if (r.low <= byte && byte <= r.high) return true;
+    }
+    return false;
+  };
+  auto go = [&](unsigned byte, Term y, std::uint32_t phase) {
+    if (y != kNothing && spelled(byte) && json_live(y, phase)) target[byte] = json(y, phase);
+  };
+  if (stage == 0) {
+    const Row inner = row(x);
+    std::vector<Term> lifted(inner.classes, kNone);
+    Term rest_of_char = kNothing;
+    if (restricted_) {
+      const bool restrict_now = std::exchange(restrict_now_, true);
+      rest_of_char = chars({{0x80, 0x10FFFF}});
+      restrict_now_ = restrict_now;
+    }
+    for (unsigned b = 0x20; b < 256; ++b) {
+      const unsigned cls = maps_[inner.map].of[b];
+      if (cls == 0 || b == '"' || b == '\\') continue;
+      if (restricted_ && b >= 0x80) {
+        target[b] = json_raw(this->target(inner, cls), rest_of_char == kNothing ? kNothing : step(rest_of_char, b));
+      } else if (spelled(b)) {
+        if (lifted[cls] == kNone) lifted[cls] = json(this->target(inner, cls));
+        target[b] = lifted[cls];
+      }
+    }
+    go('\\', x, phase_of(1, 0));
+  } else if (stage == 1) {
+    for (const Escape& e : kEscapes) {
+      const Term y = step(x, static_cast<unsigned char>(e.meaning));
+      if (y != kNothing) go(static_cast<unsigned char>(e.letter), y, 0);
+    }
+    go('u', x, phase_of(2, 0));
+  } else if (stage == 6) {
+    go('\\', x, phase_of(7, value));
+  } else if (stage == 7) {
+    go('u', x, phase_of(8, value));
+  } else {
+    for (unsigned b = 0; b < 128; ++b) {
+      const unsigned h = hex_value(b);
+      if (h == 16) continue;
+      if (stage < 5) {
+        go(b, x, phase_of(stage + 1, (value << 4) | h));
+      } else if (stage == 5) {
+        const std::uint32_t code = (value << 4) | h;
+        if (code >= 0xD800 && code <= 0xDBFF) {
+          const std::uint32_t upper = (code - 0xD800) + 0x40;
+          Term y = step(x, 0xF0 | (upper >> 8));
+          if (y != kNothing) y = step(y, 0x80 | ((upper >> 2) & 0x3F));
+          go(b, y, phase_of(6, upper & 3));
+        } else if (code < 0xDC00 || code > 0xDFFF) {
+          go(b, json_after(x, code), 0);
+        }
+      } else if (stage == 8) {
+        if (h == 0xD) go(b, x, phase_of(9, value));
+      } else if (stage == 9) {
+        if (h >= 0xC) go(b, x, phase_of(10, value | ((h - 0xC) << 2)));
+      } else if (stage == 10) {
+        const unsigned third = 0x80 | ((value & 3) << 4) | ((value >> 2) << 2) | (h >> 2);
+        go(b, step(x, third), phase_of(11, h & 3));
+      } else {
+        go(b, step(x, 0x80 | (value << 4) | h), 0);
+      }
+    }
+  }
+  return make_row(target);
+}
+
+Row TermStore::json_raw_row(Term t) {
+  const Node n = nodes_[t];
+  const Row text = row(n.a);
+  const Row rest = row(n.b);
+  std::array<Term, 256> target{};
+  for (unsigned b = 0x80; b < 256; ++b) {
+    const unsigned i = maps_[text.map].of[b];
+    const unsigned j = maps_[rest.map].of[b];
+    if (i != 0 && j != 0) target[b] = json_raw(this->target(text, i), this->target(rest, j));
+  }
+  return make_row(target);
+}
+
+}  // namespace grammaton

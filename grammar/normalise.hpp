@@ -1,0 +1,35 @@
+// From the store a front end filled to the store a machine runs on.
+//
+// The copy is made once per constraint and establishes what the machine relies on (CONSTRUCTIONS 1):
+// no rule body is nullable (N becomes N' | empty), every term and rule can end, the left-call graph
+// has no cycle, and every character can be spelled by the vocabulary. About 100 ns a term.
+#pragma once
+
+#include "grammar/terms.hpp"
+
+namespace grammaton {
+
+// Which characters a vocabulary spells. `whole`: each UTF-8 byte is a token. `joined`: the character
+// itself is a token. `all`: every character is whole, so nothing is restricted.
+struct Spelling {
+  bool all = true;
+  CodeRanges whole;
+  CodeRanges joined;
+};
+
+struct NormalForm {
+  std::unique_ptr<TermStore> store;
+  Term start = kNothing;
+};
+
+// Throws GrammarFault (undefined rule, left recursion), UnsatisfiableFault (no text is left).
+NormalForm normalise(TermStore& source, Term start, const Spelling& spelling, const Limits& limits);
+
+// Copies a term and the rules it reaches from one store into another, unchanged.
+Term import_term(TermStore& target, TermStore& source, Term term);
+
+// Whether a term of a front end's store contains the empty text, or no text, calls included.
+bool accepts_empty(TermStore& store, Term term);
+bool accepts_nothing(TermStore& store, Term term);
+
+}  // namespace grammaton

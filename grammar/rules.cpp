@@ -1,0 +1,222 @@
+// Rules, their parameters, and template bodies.
+//
+// A parameter is a set of bits and a list of counters, hash-consed to an integer. A template is a
+// list of guarded alternatives; its body for one parameter is the union of those whose conditions
+// hold, made when the call is first reached. So an object with 300 optional members in any order is
+// 300 alternatives and not 2^300 states.
+#include <algorithm>
+
+#include "grammar/terms.hpp"
+
+namespace grammaton {
+
+bool ParamValue::holds(const Condition& condition) const {
+  switch (condition.op) {
+    case Condition::Op::Unseen:
+      return !seen(condition.index);
+    case Condition::Op::AllSeen:
+      return std::ranges::all_of(condition.bits, [this](std::uint32_t bit) { return seen(bit); });
+    case Condition::Op::Between:
+      return condition.low <= counter(condition.index) && counter(condition.index) <= condition.high;
+  }
+  return false;
+}
+
+void ParamValue::apply(const Update& update) {
+  if (update.op == Update::Op::See) {
+    if (update.index / 64 >= bits.size()) bits.resize(update.index / 64 + 1, 0);
+    bits[update.index / 64] |= std::uint64_t{1} << (update.index % 64);
+    return;
+  }
+  if (update.index >= counters.size()) counters.resize(update.index + 1, 0);
+  std::uint32_t& counter = counters[update.index];
+  if (update.op == Update::Op::Set) {
+    counter = update.value;
+  } else {
+    const std::uint64_t sum = std::uint64_t{counter} + update.value;
+    counter = static_cast<std::uint32_t>(std::min<std::uint64_t>(sum, update.cap));
+  }
+}
+
+Param TermStore::param(ParamValue value) {
+  while (!value.bits.empty() && value.bits.back() == 0) value.bits.pop_back();
+  while (!value.counters.empty() && value.counters.back() == 0) value.counters.pop_back();
+  if (value.bits.empty() && value.counters.empty()) return 0;
+  std::uint64_t h = 11;
+  for (const std::uint64_t w : value.bits) h = mix64(h + 1, w);
+  h = hash_words(value.counters, h + 17);
+  auto [first, last] = param_lookup_.equal_range(h);
+  for (; first != last; ++first) {
+    if (params_[first->second] == value) return first->second;
+  }
+  if (params_.size() >= limits_.max_terms) {
+    throw LimitFault("the grammar needs more than max_terms = " + std::to_string(limits_.max_terms) +
+                     " parameter values");
+  }
+  const auto id = static_cast<Param>(params_.size());
+  params_.push_back(std::move(value));
+  param_lookup_.emplace(h, id);
+  return id;
+}
+
+Rule TermStore::rule(std::string name) {
+  const auto id = static_cast<Rule>(rules_.size());
+  RuleInfo info;
+  info.name = std::move(name);
+  rules_.push_back(std::move(info));
+  return id;
+}
+
+void TermStore::define(Rule rule, Term body) {
+  if (rules_[rule].defined) throw GrammarFault("rule `" + rules_[rule].name + "` is defined twice");
+  rules_[rule].defined = true;
+  rules_[rule].body = body;
+}
+
+void TermStore::define_template(Rule rule, std::vector<Alternative> alternatives) {
+  if (rules_[rule].defined) throw GrammarFault("rule `" + rules_[rule].name + "` is defined twice");
+  for (const Alternative& alternative : alternatives) {
+    if (nullable(alternative.head)) {
+      throw GrammarFault("an alternative of template rule `" + rules_[rule].name +
+                         "` has a head that may be empty");
+    }
+  }
+  rules_[rule].defined = true;
+  rules_[rule].is_template = true;
+  rules_[rule].alternatives = std::move(alternatives);
+}
+
+Term TermStore::call(Rule rule, Param param) {
+  return intern(Kind::Call, kHasCall | kFirstCall, rule, param, 0);
+}
+
+Term TermStore::body(Rule rule, Param param) {
+  if (!rules_[rule].is_template) return rules_[rule].body;
+  const std::uint64_t key = (std::uint64_t{rule} << 32) | param;
+  if (const auto found = bodies_.find(key); found != bodies_.end()) return found->second;
+  std::vector<Term> branches;
+  const std::size_t count = rules_[rule].alternatives.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Alternative& alternative = rules_[rule].alternatives[i];
+    const ParamValue& value = params_[param];
+    if (!std::ranges::all_of(alternative.conditions,
+                             [&](const Condition& c) { return value.holds(c); })) {
+      continue;
+    }
+    Term rest = alternative.tail;
+    if (alternative.next != kNone) {
+      ParamValue next = value;
+      for (const Update& update : alternative.updates) next.apply(update);
+      const Rule next_rule = alternative.next;
+      const Param next_param = this->param(std::move(next));
+      if (check_templates_ && !can_end(next_rule, next_param)) continue;
+      rest = concat(call(next_rule, next_param), rest);
+    }
+    branches.push_back(concat(alternative.head, rest));
+  }
+  const Term result = join(std::move(branches));
+  bodies_.emplace(key, result);
+  return result;
+}
+
+bool TermStore::can_end(Rule rule, Param param) {
+  if (!rules_[rule].is_template) return rules_[rule].body != kNothing;
+  const std::uint64_t start = (std::uint64_t{rule} << 32) | param;
+  if (const auto found = can_end_.find(start); found != can_end_.end()) return found->second;
+  // Depth first to an alternative without a successor. What leads there can end; when there is
+  // none, nothing that was reached can.
+  struct Place {
+    std::uint64_t key;
+    std::size_t next_alternative;
+  };
+  std::vector<Place> path{{start, 0}};
+  std::unordered_map<std::uint64_t, bool> visited{{start, true}};
+  while (!path.empty()) {
+    const std::uint64_t key = path.back().key;
+    const auto here = static_cast<Rule>(key >> 32);
+    if (!rules_[here].is_template || path.back().next_alternative == rules_[here].alternatives.size()) {
+      if (!rules_[here].is_template && rules_[here].body != kNothing) {
+        for (const Place& place : path) can_end_[place.key] = true;
+        return true;
+      }
+      path.pop_back();
+      continue;
+    }
+    const Alternative& alternative = rules_[here].alternatives[path.back().next_alternative++];
+    ParamValue value = params_[static_cast<Param>(key & 0xFFFFFFFF)];
+    if (alternative.head == kNothing || alternative.tail == kNothing ||
+        !std::ranges::all_of(alternative.conditions,
+                             [&](const Condition& c) { return value.holds(c); })) {
+      continue;
+    }
+    if (alternative.next == kNone) {
+      for (const Place& place : path) can_end_[place.key] = true;
+      return true;
+    }
+    for (const Update& update : alternative.updates) value.apply(update);
+    const Rule next_rule = alternative.next;
+    const std::uint64_t next = (std::uint64_t{next_rule} << 32) | this->param(std::move(value));
+    if (const auto found = can_end_.find(next); found != can_end_.end()) {
+      if (!found->second) continue;
+      for (const Place& place : path) can_end_[place.key] = true;
+      return true;
+    }
+    if (!visited.emplace(next, true).second) continue;
+    if (visited.size() > limits_.max_step_terms) {
+      throw LimitFault("deciding whether rule `" + rules_[rule].name + "` can end took more than "
+                       "max_step_terms = " + std::to_string(limits_.max_step_terms) + " states");
+    }
+    path.push_back({next, 0});
+  }
+  for (const auto& [key, unused] : visited) can_end_[key] = false;
+  return false;
+}
+
+std::span<const FirstCall> TermStore::first_calls(Term t) {
+  if (!has(t, kFirstCall)) return {};
+  if (first_call_index_[t].first == kNone) {
+    std::vector<FirstCall> calls;
+    const Node n = nodes_[t];
+    auto add = [&](Term inner, Term rest) {
+      const auto found = first_calls(inner);
+      const std::vector<FirstCall> copied(found.begin(), found.end());
+      for (const FirstCall& c : copied) calls.push_back({c.rule, c.param, concat(c.rest, rest)});
+    };
+    switch (n.kind) {
+      case Kind::Call:
+        calls.push_back({n.a, n.b, kEmpty});
+        break;
+      case Kind::Concat: {
+        Term rest = t;
+        for (;;) {
+          const Node link = nodes_[rest];
+          if (link.kind != Kind::Concat) {
+            add(rest, kEmpty);
+            break;
+          }
+          add(link.a, link.b);
+          if (!nullable(link.a)) break;
+          rest = link.b;
+        }
+        break;
+      }
+      case Kind::Union: {
+        const std::vector<Term> items(list(n.a).begin(), list(n.a).end());
+        for (const Term item : items) add(item, kEmpty);
+        break;
+      }
+      case Kind::Repeat:
+        add(n.a, repeat(n.a, n.b == 0 ? 0 : n.b - 1, n.c == kUnbounded ? kUnbounded : n.c - 1));
+        break;
+      default:
+        break;
+    }
+    first_call_index_[t] = {static_cast<std::uint32_t>(first_calls_.size()),
+                            static_cast<std::uint32_t>(calls.size())};
+    first_calls_.insert(first_calls_.end(), calls.begin(), calls.end());
+  }
+  const auto [start, count] = first_call_index_[t];
+  return {first_calls_.data() + start, count};
+}
+
+}  // namespace grammaton

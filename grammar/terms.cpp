@@ -1,0 +1,490 @@
+// Constructors of terms and the normal form they keep.
+//
+// Concatenation nests to the right. Unions and intersections are flat, ordered by structural hash
+// (so that a term does not depend on the history of its store), without repeats. A union merges its
+// byte sets, factors equal heads (a literal set becomes a trie) and joins counts that touch:
+// X{0,3}Y | X{4,9}Y is X{0,9}Y, which is what keeps `(\S+\s*){0,1000}` small. No rewrite relies on a
+// call being not nullable, so the same constructors serve before and after normalise.cpp.
+#include "grammar/terms.hpp"
+
+#include <algorithm>
+#include <random>
+#include <tuple>
+
+namespace grammaton {
+
+std::uint64_t process_key() {
+  static const std::uint64_t key = [] {
+    std::random_device device;
+    return (static_cast<std::uint64_t>(device()) << 32) | device();
+  }();
+  return key;
+}
+
+namespace {
+
+std::uint64_t next_salt() {
+  static std::mt19937_64 generator{process_key()};
+  return generator();
+}
+
+std::uint8_t inherited(const Node& n) {
+  return n.flags & static_cast<std::uint8_t>(kHasCall | kMaybeEmpty);
+}
+
+}  // namespace
+
+TermStore::TermStore(const Limits& limits) : limits_(limits), salt_(next_salt()) {
+  intern(Kind::Nothing, 0, 0, 0, 0);
+  intern(Kind::Empty, kNullable, 0, 0, 0);
+  params_.emplace_back();
+}
+
+std::uint32_t TermStore::intern_list(std::span<const Term> items) {
+  const std::uint64_t h = hash_words(items);
+  auto [first, last] = list_lookup_.equal_range(h);
+  for (; first != last; ++first) {
+    if (std::ranges::equal(list(first->second), items)) return first->second;
+  }
+  const auto index = static_cast<std::uint32_t>(list_index_.size());
+  list_index_.emplace_back(static_cast<std::uint32_t>(lists_.size()),
+                           static_cast<std::uint32_t>(items.size()));
+  lists_.insert(lists_.end(), items.begin(), items.end());
+  list_lookup_.emplace(h, index);
+  return index;
+}
+
+std::uint32_t TermStore::intern_set(const ByteSet& set) {
+  std::uint64_t h = 3;
+  for (const std::uint64_t w : set.words) h = mix64(h + 1, w);
+  auto [first, last] = set_lookup_.equal_range(h);
+  for (; first != last; ++first) {
+    if (sets_[first->second] == set) return first->second;
+  }
+  const auto index = static_cast<std::uint32_t>(sets_.size());
+  sets_.push_back(set);
+  set_lookup_.emplace(h, index);
+  return index;
+}
+
+Hash128 TermStore::structural_hash(Kind kind, std::uint32_t a, std::uint32_t b,
+                                   std::uint32_t c) const {
+  Hash128 h;
+  h.add(static_cast<std::uint64_t>(kind));
+  switch (kind) {
+    case Kind::Nothing:
+    case Kind::Empty:
+      break;
+    case Kind::Bytes:
+      for (const std::uint64_t w : sets_[a].words) h.add(w);
+      break;
+    case Kind::Chars:
+      for (const CodeRange& r : ranges_[a]) h.add((std::uint64_t{r.low} << 32) | r.high);
+      break;
+    case Kind::Concat:
+    case Kind::JsonRaw:
+      h.add(nodes_[a].hash);
+      h.add(nodes_[b].hash);
+      break;
+    case Kind::Union:
+    case Kind::Intersect:
+      for (const Term t : list(a)) h.add(nodes_[t].hash);
+      break;
+    case Kind::Complement:
+    case Kind::NoSplit:
+      h.add(nodes_[a].hash);
+      break;
+    case Kind::Repeat:
+    case Kind::Json:
+      h.add(nodes_[a].hash);
+      h.add((std::uint64_t{b} << 32) | c);
+      break;
+    case Kind::Call:
+      // Rules are known by number: the same in equal grammars (for printing), told apart between
+      // stores by the salt (for caches).
+      h.add((std::uint64_t{a} << 32) | b);
+      h.keyed = mix64(h.keyed, salt_);
+      break;
+  }
+  return h;
+}
+
+Term TermStore::intern(Kind kind, std::uint8_t flags, std::uint32_t a, std::uint32_t b,
+                       std::uint32_t c) {
+  std::uint64_t h = mix64((std::uint64_t{a} << 32) | b, (std::uint64_t{c} << 8) | static_cast<std::uint64_t>(kind));
+  if (table_.used * 2 >= table_.slots.size()) {
+    Table bigger;
+    bigger.slots.assign(table_.slots.size() * 2, kNone);
+    bigger.used = table_.used;
+    const std::size_t mask = bigger.slots.size() - 1;
+    for (Term t = 0; t < nodes_.size(); ++t) {
+      const Node& n = nodes_[t];
+      std::uint64_t i = mix64((std::uint64_t{n.a} << 32) | n.b,
+                              (std::uint64_t{n.c} << 8) | static_cast<std::uint64_t>(n.kind));
+      while (bigger.slots[i & mask] != kNone) ++i;
+      bigger.slots[i & mask] = t;
+    }
+    table_ = std::move(bigger);
+  }
+  const std::size_t mask = table_.slots.size() - 1;
+  for (;; ++h) {
+    const std::uint32_t t = table_.slots[h & mask];
+    if (t == kNone) break;
+    const Node& n = nodes_[t];
+    if (n.kind == kind && n.a == a && n.b == b && n.c == c) return t;
+  }
+  if (nodes_.size() >= limits_.max_terms) {
+    throw LimitFault("the grammar needs more than max_terms = " + std::to_string(limits_.max_terms) +
+                     " terms");
+  }
+  if (nodes_.size() >= step_end_) {
+    throw LimitFault("one step made more than max_step_terms = " +
+                     std::to_string(limits_.max_step_terms) +
+                     " new terms; the grammar is too ambiguous to follow");
+  }
+  const auto id = static_cast<Term>(nodes_.size());
+  nodes_.push_back({kind, flags, a, b, c, structural_hash(kind, a, b, c)});
+  rows_.emplace_back();
+  raw_rows_.emplace_back();
+  emptiness_.push_back(0);
+  first_call_index_.emplace_back(kNone, 0);
+  table_.slots[h & mask] = id;
+  ++table_.used;
+  return id;
+}
+
+void TermStore::sort_by_hash(std::vector<Term>& items) const {
+  std::ranges::sort(items, [this](Term x, Term y) { return nodes_[x].hash < nodes_[y].hash; });
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+}
+
+Term TermStore::bytes(const ByteSet& set) {
+  if (set.empty()) return kNothing;
+  return intern(Kind::Bytes, 0, intern_set(set), 0, 0);
+}
+
+Term TermStore::concat(Term a, Term b) {
+  if (a == kNothing || b == kNothing) return kNothing;
+  if (a == kEmpty) return b;
+  if (b == kEmpty) return a;
+  if (nodes_[a].kind == Kind::Concat) {
+    std::vector<Term> heads;
+    Term rest = a;
+    for (; nodes_[rest].kind == Kind::Concat; rest = nodes_[rest].b) heads.push_back(nodes_[rest].a);
+    Term result = concat(rest, b);
+    for (std::size_t i = heads.size(); i-- > 0;) result = concat(heads[i], result);
+    return result;
+  }
+  if (nodes_[a].kind == Kind::Repeat) {  // X{a,b} X{c,d} = X{a+c,b+d}
+    const bool tail = nodes_[b].kind == Kind::Concat;
+    const Term next = tail ? nodes_[b].a : b;
+    if (nodes_[next].kind == Kind::Repeat && nodes_[next].a == nodes_[a].a) {
+      const Node x = nodes_[a];
+      const Node y = nodes_[next];
+      const std::uint64_t low = std::uint64_t{x.b} + y.b;
+      const std::uint64_t high = (x.c == kUnbounded || y.c == kUnbounded)
+                                     ? kUnbounded
+                                     : std::uint64_t{x.c} + y.c;
+      if (low < kUnbounded && (high < kUnbounded || x.c == kUnbounded || y.c == kUnbounded)) {
+        const Term merged =
+            repeat(x.a, static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high));
+        return tail ? concat(merged, nodes_[b].b) : merged;
+      }
+    }
+  }
+  const Node& x = nodes_[a];
+  const Node& y = nodes_[b];
+  auto flags = static_cast<std::uint8_t>(inherited(x) | inherited(y) | (x.flags & y.flags & kNullable) |
+                                         (x.flags & (kHasNoSplit | kFirstCall)));
+  if ((x.flags & kNullable) != 0) flags |= y.flags & (kHasNoSplit | kFirstCall);
+  return intern(Kind::Concat, flags, a, b, 0);
+}
+
+Term TermStore::concat(std::span<const Term> items) {
+  Term result = kEmpty;
+  for (std::size_t i = items.size(); i-- > 0;) result = concat(items[i], result);
+  return result;
+}
+
+// Replaces groups of items with one head h, h·x | h·y, by h·(x|y). True when anything changed.
+bool TermStore::factor(std::vector<Term>& items) {
+  auto head = [this](Term t) { return nodes_[t].kind == Kind::Concat ? nodes_[t].a : t; };
+  bool repeated = false;
+  if (items.size() <= 8) {
+    for (std::size_t i = 0; i + 1 < items.size() && !repeated; ++i) {
+      for (std::size_t j = i + 1; j < items.size(); ++j) {
+        if (head(items[i]) == head(items[j])) {
+          repeated = true;
+          break;
+        }
+      }
+    }
+    if (!repeated) return false;
+  }
+  std::vector<std::pair<Term, Term>> keyed;
+  keyed.reserve(items.size());
+  for (const Term t : items) keyed.emplace_back(head(t), t);
+  std::ranges::stable_sort(keyed, {}, &std::pair<Term, Term>::first);
+  std::vector<Term> result;
+  bool changed = false;
+  for (std::size_t i = 0; i < keyed.size();) {
+    std::size_t j = i + 1;
+    while (j < keyed.size() && keyed[j].first == keyed[i].first) ++j;
+    if (j == i + 1) {
+      result.push_back(keyed[i].second);
+    } else {
+      std::vector<Term> tails;
+      for (std::size_t k = i; k < j; ++k) {
+        const Term t = keyed[k].second;
+        tails.push_back(nodes_[t].kind == Kind::Concat ? nodes_[t].b : kEmpty);
+      }
+      result.push_back(concat(keyed[i].first, join(std::move(tails))));
+      changed = true;
+    }
+    i = j;
+  }
+  if (changed) items = std::move(result);
+  return changed;
+}
+
+// Joins X{a,b}Y | X{c,d}Y where the counts touch. True when anything changed.
+bool TermStore::merge_counts(std::vector<Term>& items) {
+  struct Counted {
+    Term base, rest, whole;
+    std::uint32_t low, high;
+  };
+  std::vector<Counted> counted;
+  bool has_empty = false;
+  for (const Term t : items) {
+    has_empty = has_empty || t == kEmpty;
+    const Node& n = nodes_[t];
+    if (n.kind == Kind::Repeat) {
+      counted.push_back({n.a, kEmpty, t, n.b, n.c});
+    } else if (n.kind == Kind::Concat && nodes_[n.a].kind == Kind::Repeat) {
+      const Node& r = nodes_[n.a];
+      counted.push_back({r.a, n.b, t, r.b, r.c});
+    }
+  }
+  if (counted.empty()) return false;
+  if (has_empty) {  // the empty text is X{0,0}
+    for (const Counted& c : counted) {
+      if (c.rest == kEmpty && c.low == 1) {
+        std::erase(items, kEmpty);
+        std::erase(items, c.whole);
+        items.push_back(repeat(c.base, 0, c.high));
+        return true;
+      }
+    }
+  }
+  if (counted.size() < 2) return false;
+  std::ranges::sort(counted, [](const Counted& x, const Counted& y) {
+    return std::tie(x.base, x.rest, x.low, x.high) < std::tie(y.base, y.rest, y.low, y.high);
+  });
+  bool changed = false;
+  for (std::size_t i = 0; i < counted.size();) {
+    Counted sum = counted[i];
+    std::size_t j = i + 1;
+    std::vector<Term> merged{sum.whole};
+    for (; j < counted.size() && counted[j].base == sum.base && counted[j].rest == sum.rest; ++j) {
+      if (sum.high != kUnbounded && counted[j].low > sum.high + 1) break;
+      sum.high = std::max(sum.high, counted[j].high);
+      merged.push_back(counted[j].whole);
+    }
+    if (merged.size() > 1) {
+      std::erase_if(items, [&](Term t) { return std::ranges::find(merged, t) != merged.end(); });
+      items.push_back(concat(repeat(sum.base, sum.low, sum.high), sum.rest));
+      changed = true;
+    }
+    i = j;
+  }
+  return changed;
+}
+
+Term TermStore::join(std::vector<Term> items) {
+  for (;;) {
+    std::vector<Term> flat;
+    flat.reserve(items.size());
+    ByteSet set;
+    CodeRanges code_points;
+    for (const Term t : items) {
+      const Node& n = nodes_[t];
+      switch (n.kind) {
+        case Kind::Nothing:
+          break;
+        case Kind::Bytes:
+          set = set | sets_[n.a];
+          break;
+        case Kind::Chars:
+          code_points.insert(code_points.end(), ranges_[n.a].begin(), ranges_[n.a].end());
+          break;
+        case Kind::Union:
+          for (const Term u : list(n.a)) {
+            if (nodes_[u].kind == Kind::Bytes) {
+              set = set | sets_[nodes_[u].a];
+            } else if (nodes_[u].kind == Kind::Chars) {
+              const CodeRanges& more = ranges_[nodes_[u].a];
+              code_points.insert(code_points.end(), more.begin(), more.end());
+            } else {
+              flat.push_back(u);
+            }
+          }
+          break;
+        default:
+          flat.push_back(t);
+      }
+    }
+    if (!code_points.empty()) flat.push_back(chars(std::move(code_points)));
+    if (!set.empty()) flat.push_back(bytes(set));
+    const Term all = everything();
+    if (std::ranges::find(flat, all) != flat.end()) return all;
+    const auto has_empty = std::ranges::find(flat, kEmpty);
+    if (has_empty != flat.end() && std::ranges::any_of(flat, [this](Term t) {
+          return t != kEmpty && nullable(t);
+        })) {
+      std::erase(flat, kEmpty);
+    }
+    sort_by_hash(flat);
+    if (flat.empty()) return kNothing;
+    if (flat.size() == 1) return flat[0];
+    if (factor(flat) || merge_counts(flat)) {
+      items = std::move(flat);
+      continue;
+    }
+    std::uint8_t flags = 0;
+    for (const Term t : flat) flags |= nodes_[t].flags;
+    return intern(Kind::Union, flags, intern_list(flat), 0, 0);
+  }
+}
+
+Term TermStore::intersect(std::vector<Term> items) {
+  std::vector<Term> flat;
+  std::vector<Term> excluded;
+  ByteSet set = ByteSet::range(0, 255);
+  bool has_set = false;
+  auto add = [&](auto&& self, Term t) -> void {
+    const Node& n = nodes_[t];
+    if (n.kind == Kind::Intersect) {
+      const std::vector<Term> inner(list(n.a).begin(), list(n.a).end());
+      for (const Term u : inner) self(self, u);
+    } else if (n.kind == Kind::Complement) {
+      excluded.push_back(n.a);
+    } else if (n.kind == Kind::Bytes) {
+      set = set & sets_[n.a];
+      has_set = true;
+    } else {
+      flat.push_back(t);
+    }
+  };
+  for (const Term t : items) {
+    if (has(t, kHasCall)) {
+      throw GrammarFault("`&` and `~` apply to regular grammars only, and this operand contains a "
+                         "rule; write it without rules");
+    }
+    add(add, t);
+  }
+  if (has_set) flat.push_back(bytes(set));
+  if (!excluded.empty()) {
+    const Term out = join(std::move(excluded));
+    if (out == everything()) return kNothing;
+    if (std::ranges::find(flat, out) != flat.end()) return kNothing;
+    if (out != kNothing) flat.push_back(raw_complement(out));
+  }
+  if (flat.empty()) return everything();
+  sort_by_hash(flat);
+  if (flat[0] == kNothing || std::ranges::find(flat, kNothing) != flat.end()) return kNothing;
+  if (flat.size() == 1) return flat[0];
+  if (std::ranges::find(flat, kEmpty) != flat.end()) {
+    return std::ranges::all_of(flat, [this](Term t) { return nullable(t); }) ? kEmpty : kNothing;
+  }
+  std::uint8_t flags = kMaybeEmpty;
+  std::uint8_t common = kNullable;
+  for (const Term t : flat) {
+    common &= nodes_[t].flags;
+    flags = static_cast<std::uint8_t>(flags | (nodes_[t].flags & kHasNoSplit));
+  }
+  return intern(Kind::Intersect, static_cast<std::uint8_t>(flags | common), intern_list(flat), 0, 0);
+}
+
+Term TermStore::raw_complement(Term a) {
+  if (has(a, kHasCall)) {
+    throw GrammarFault("`~` applies to regular grammars only, and this operand contains a rule; "
+                       "write it without rules");
+  }
+  if (nodes_[a].kind == Kind::Complement) return nodes_[a].a;
+  return intern(Kind::Complement, static_cast<std::uint8_t>(kMaybeEmpty | (nullable(a) ? 0 : kNullable)),
+                a, 0, 0);
+}
+
+Term TermStore::complement(Term a) { return intersect({any_text(), raw_complement(a)}); }
+
+Term TermStore::everything() { return intern(Kind::Complement, kNullable, kNothing, 0, 0); }
+
+Term TermStore::repeat(Term a, std::uint32_t min, std::uint32_t max) {
+  if (min > max) throw GrammarFault("a repetition's minimum is above its maximum");
+  if (max == 0 || a == kEmpty) return kEmpty;
+  if (a == kNothing) return min == 0 ? kEmpty : kNothing;
+  if (min == 1 && max == 1) return a;
+  const Node n = nodes_[a];
+  if ((n.flags & kNullable) != 0) {
+    min = 0;
+    if (n.kind == Kind::Union) {
+      const std::vector<Term> inner(list(n.a).begin(), list(n.a).end());
+      if (std::ranges::find(inner, kEmpty) != inner.end()) {
+        std::vector<Term> rest;
+        std::ranges::copy_if(inner, std::back_inserter(rest), [](Term t) { return t != kEmpty; });
+        return repeat(join(std::move(rest)), 0, max);
+      }
+    }
+    if (max == 1) return a;
+  }
+  if (n.kind == Kind::Repeat) {
+    // (X{p,q}){m,n} is X{pm,qn} when consecutive counts leave no gap: q*k + 1 >= p*(k+1) at k = m
+    // (the gap shrinks as k grows). With m = 0 the empty text needs p <= 1.
+    const std::uint64_t p = n.b;
+    const std::uint64_t q = n.c;
+    const bool no_gap = min == max || (min == 0 ? p <= 1 : (n.c == kUnbounded || q * min + 1 >= p * (min + 1)));
+    const std::uint64_t low = p * min;
+    const std::uint64_t high = (n.c == kUnbounded || max == kUnbounded) ? kUnbounded : q * max;
+    if (no_gap && low < kUnbounded && high <= kUnbounded) {
+      const bool unbounded = n.c == kUnbounded || max == kUnbounded;
+      if (unbounded || high < kUnbounded) {
+        return repeat(n.a, static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high));
+      }
+    }
+  }
+  auto flags = static_cast<std::uint8_t>(inherited(n) | (n.flags & (kHasNoSplit | kFirstCall)));
+  if (min == 0) flags |= kNullable;
+  return intern(Kind::Repeat, flags, a, min, max);
+}
+
+Term TermStore::no_split(Term a) {
+  if (a == kNothing) return kNothing;
+  return intern(Kind::NoSplit, static_cast<std::uint8_t>(nodes_[a].flags | kHasNoSplit), a, 0, 0);
+}
+
+Term TermStore::at_token_end(Term t) {
+  if (!has(t, kHasNoSplit)) return t;
+  const Node n = nodes_[t];
+  switch (n.kind) {
+    case Kind::NoSplit:
+      return kNothing;
+    case Kind::Concat:
+      return concat(at_token_end(n.a), n.b);
+    case Kind::Union:
+    case Kind::Intersect: {
+      const std::vector<Term> inner(list(n.a).begin(), list(n.a).end());
+      std::vector<Term> kept;
+      for (const Term u : inner) kept.push_back(at_token_end(u));
+      const Term result = n.kind == Kind::Union ? join(std::move(kept)) : intersect(std::move(kept));
+      return is_empty(result) ? kNothing : result;
+    }
+    case Kind::JsonRaw: {
+      const Term result = json_raw(n.a, at_token_end(n.b));
+      return is_empty(result) ? kNothing : result;
+    }
+    default:
+      return t;
+  }
+}
+
+}  // namespace grammaton

@@ -1,0 +1,255 @@
+// Characters as bytes.
+//
+// A character set becomes a trie of UTF-8 sequences: one branch a distinct remainder, so `\w` is a
+// few dozen terms and not 700 alternatives. In a store restricted to a vocabulary, characters that
+// the vocabulary holds only as whole tokens get NoSplit around every inner position: a walk may
+// pass through, a token may not end there (DESIGN promise 3, CONSTRUCTIONS 6).
+#include <algorithm>
+
+#include "grammar/terms.hpp"
+
+namespace grammaton {
+
+namespace {
+
+constexpr CodeRange kSurrogates{0xD800, 0xDFFF};
+constexpr std::uint32_t kLastCodePoint = 0x10FFFF;
+
+// The part of `ranges` inside [low, high], shifted down by low.
+CodeRanges slice(const CodeRanges& ranges, std::uint32_t low, std::uint32_t high) {
+  CodeRanges result;
+  for (const CodeRange& r : ranges) {
+    const std::uint32_t a = std::max(r.low, low);
+    const std::uint32_t b = std::min(r.high, high);
+    if (a <= b) result.push_back({a - low, b - low});
+  }
+  return result;
+}
+
+}  // namespace
+
+CodeRanges normalise_ranges(CodeRanges ranges) {
+  std::ranges::sort(ranges, {}, &CodeRange::low);
+  CodeRanges result;
+  auto add = [&result](std::uint32_t low, std::uint32_t high) {
+    if (low > high) return;
+    if (!result.empty() && low <= result.back().high + 1) {
+      result.back().high = std::max(result.back().high, high);
+    } else {
+      result.push_back({low, high});
+    }
+  };
+  for (const CodeRange& r : ranges) {
+    const std::uint32_t high = std::min(r.high, kLastCodePoint);
+    if (r.low < kSurrogates.low) add(r.low, std::min(high, kSurrogates.low - 1));
+    if (high > kSurrogates.high) add(std::max(r.low, kSurrogates.high + 1), high);
+  }
+  return result;
+}
+
+CodeRanges intersect_ranges(const CodeRanges& a, const CodeRanges& b) {
+  CodeRanges result;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const std::uint32_t low = std::max(a[i].low, b[j].low);
+    const std::uint32_t high = std::min(a[i].high, b[j].high);
+    if (low <= high) result.push_back({low, high});
+    if (a[i].high < b[j].high) {
+      ++i;
+    } else {
+      ++j;
+    }
+  }
+  return result;
+}
+
+void TermStore::restrict_characters(CodeRanges whole, CodeRanges joined) {
+  restricted_ = true;
+  restrict_now_ = true;
+  whole_ = normalise_ranges(std::move(whole));
+  joined_ = normalise_ranges(std::move(joined));
+}
+
+Term TermStore::chars(CodeRanges ranges) {
+  ranges = normalise_ranges(std::move(ranges));
+  if (restrict_now_) {
+    CodeRanges spelled = whole_;
+    spelled.insert(spelled.end(), joined_.begin(), joined_.end());
+    ranges = intersect_ranges(ranges, normalise_ranges(std::move(spelled)));
+  }
+  if (ranges.empty()) return kNothing;
+  if (ranges.back().high < 0x80) {
+    ByteSet set;
+    for (const CodeRange& r : ranges) {
+      for (std::uint32_t c = r.low; c <= r.high; ++c) set.add(c);
+    }
+    return bytes(set);
+  }
+  std::uint64_t h = 5;
+  for (const CodeRange& r : ranges) h = mix64(h + 1, (std::uint64_t{r.low} << 32) | r.high);
+  auto [first, last] = range_lookup_.equal_range(h);
+  std::uint32_t index = kNone;
+  for (; first != last; ++first) {
+    if (ranges_[first->second] == ranges) index = first->second;
+  }
+  if (index == kNone) {
+    index = static_cast<std::uint32_t>(ranges_.size());
+    ranges_.push_back(std::move(ranges));
+    range_lookup_.emplace(h, index);
+  }
+  return intern(Kind::Chars, 0, index, restrict_now_ ? 1 : 0, 0);
+}
+
+Term TermStore::continuation_term(const CodeRanges& ranges, unsigned count, bool joined) {
+  if (count == 0) return kEmpty;
+  const std::uint32_t width = std::uint32_t{1} << (6 * (count - 1));
+  std::vector<std::pair<Term, ByteSet>> groups;
+  auto add = [&groups](Term rest, unsigned byte) {
+    for (auto& [term, set] : groups) {
+      if (term == rest) {
+        set.add(byte);
+        return;
+      }
+    }
+    groups.emplace_back(rest, ByteSet::of(byte));
+  };
+  for (const CodeRange& r : ranges) {
+    for (std::uint32_t v = r.low / width; v <= r.high / width; ++v) {
+      // A range that starts inside this block shares it with an earlier range: done then.
+      if (&r != &ranges.front() && (&r - 1)->high / width == v) continue;
+      const CodeRanges inner = slice(ranges, v * width, v * width + width - 1);
+      add(continuation_term(inner, count - 1, joined), 0x80 | v);
+    }
+  }
+  std::vector<Term> branches;
+  for (const auto& [rest, set] : groups) branches.push_back(concat(bytes(set), rest));
+  const Term result = join(std::move(branches));
+  return joined ? no_split(result) : result;
+}
+
+Term TermStore::lead_term(const CodeRanges& ranges, unsigned count, unsigned lead, bool joined) {
+  const std::uint32_t width = std::uint32_t{1} << (6 * count);
+  std::vector<std::pair<Term, ByteSet>> groups;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    for (std::uint32_t v = ranges[i].low / width; v <= ranges[i].high / width; ++v) {
+      if (i > 0 && ranges[i - 1].high / width == v) continue;
+      const Term rest = continuation_term(slice(ranges, v * width, v * width + width - 1), count, joined);
+      const auto found = std::ranges::find(groups, rest, &std::pair<Term, ByteSet>::first);
+      if (found == groups.end()) {
+        groups.emplace_back(rest, ByteSet::of(lead | v));
+      } else {
+        found->second.add(lead | v);
+      }
+    }
+  }
+  std::vector<Term> branches;
+  for (const auto& [rest, set] : groups) branches.push_back(concat(bytes(set), rest));
+  return join(std::move(branches));
+}
+
+Term TermStore::utf8_term(const CodeRanges& ranges, bool joined) {
+  ByteSet ascii;
+  for (const CodeRange& r : ranges) {
+    for (std::uint32_t c = r.low; c <= r.high && c < 0x80; ++c) ascii.add(c);
+  }
+  auto part = [&ranges](std::uint32_t low, std::uint32_t high) {
+    CodeRanges result = slice(ranges, low, high);
+    for (CodeRange& r : result) {
+      r.low += low;
+      r.high += low;
+    }
+    return result;
+  };
+  return join({bytes(ascii), lead_term(part(0x80, 0x7FF), 1, 0xC0, joined),
+               lead_term(part(0x800, 0xFFFF), 2, 0xE0, joined),
+               lead_term(part(0x10000, kLastCodePoint), 3, 0xF0, joined)});
+}
+
+Term TermStore::expand_chars(Term t) {
+  if (const auto found = expansions_.find(t); found != expansions_.end()) return found->second;
+  const CodeRanges ranges = ranges_[nodes_[t].a];
+  Term result;
+  if (nodes_[t].b == 0) {
+    result = utf8_term(ranges, false);
+  } else {
+    result = join({utf8_term(intersect_ranges(ranges, whole_), false),
+                   utf8_term(intersect_ranges(ranges, joined_), true)});
+  }
+  expansions_.emplace(t, result);
+  return result;
+}
+
+Term TermStore::any_char() {
+  if (any_char_ == kNone) {
+    const bool restrict_now = std::exchange(restrict_now_, false);
+    any_char_ = chars({{0, kLastCodePoint}});
+    restrict_now_ = restrict_now;
+  }
+  return any_char_;
+}
+
+Term TermStore::any_text() {
+  if (any_text_ == kNone) any_text_ = repeat(any_char(), 0, kUnbounded);
+  return any_text_;
+}
+
+Term TermStore::literal(std::string_view text) {
+  std::vector<Term> items;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const unsigned more = lead < 0x80 ? 0 : lead < 0xC2 ? 4 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : lead < 0xF5 ? 3 : 4;
+    bool valid = more < 4 && i + more < text.size();
+    std::uint32_t code = more == 0 ? lead : lead & (0x3Fu >> more);
+    for (unsigned k = 1; valid && k <= more; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      valid = (next & 0xC0) == 0x80;
+      code = (code << 6) | (next & 0x3F);
+    }
+    valid = valid && !(more == 2 && code < 0x800) && !(more == 3 && (code < 0x10000 || code > kLastCodePoint)) &&
+            !(code >= kSurrogates.low && code <= kSurrogates.high);
+    if (!valid) {
+      throw GrammarFault("a literal is not valid UTF-8 (at byte " + std::to_string(i) +
+                         "); grammars describe text, encode it as UTF-8");
+    }
+    items.push_back(chars({{code, code}}));
+    i += more + 1;
+  }
+  return concat(items);
+}
+
+Term TermStore::literal_trie(std::span<const std::string> texts, std::size_t depth) {
+  // texts are sorted and distinct and agree on their first `depth` bytes.
+  if (texts.size() == 1) return literal(std::string_view(texts[0]).substr(depth));
+  std::vector<Term> branches;
+  std::size_t i = 0;
+  if (texts[0].size() == depth) {
+    branches.push_back(kEmpty);
+    i = 1;
+  }
+  while (i < texts.size()) {
+    const auto lead = static_cast<unsigned char>(texts[i][depth]);
+    const std::size_t width = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    const std::string_view first = std::string_view(texts[i]).substr(depth, width);
+    std::size_t j = i + 1;
+    while (j < texts.size() && std::string_view(texts[j]).substr(depth, width) == first) ++j;
+    if (first.size() < width) throw GrammarFault("a literal is not valid UTF-8; it ends inside a character");
+    branches.push_back(concat(literal(first), literal_trie(texts.subspan(i, j - i), depth + width)));
+    i = j;
+  }
+  return join(std::move(branches));
+}
+
+Term TermStore::literals(std::vector<std::string> texts) {
+  std::ranges::sort(texts);
+  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+  if (texts.empty()) return kNothing;
+  for (const std::string& text : texts) {
+    if (text.size() > 100'000) return [&] {  // too deep for the recursive trie
+        std::vector<Term> all;
+        for (const std::string& each : texts) all.push_back(literal(each));
+        return join(std::move(all));
+      }();
+  }
+  return literal_trie(texts, 0);
+}
+
+}  // namespace grammaton

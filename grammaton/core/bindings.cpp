@@ -1,0 +1,52 @@
+// The extension module grammaton._core: types in _core.pyi, errors in grammaton/errors.py.
+#include "grammaton/core/bindings.hpp"
+
+#include <nanobind/stl/string.h>
+
+namespace grammaton {
+
+namespace {
+
+// Raises the Python exception of this name from grammaton.errors. The module is looked up when an
+// error happens, so that importing the extension imports nothing else.
+void raise(const char* name, const char* message) {
+  nb::object type = nb::module_::import_("grammaton.errors").attr(name);
+  PyErr_SetString(type.ptr(), message);
+}
+
+void translate(const std::exception_ptr& error, void* /*payload*/) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const GrammarFault& fault) {
+    raise("GrammarError", fault.what());
+  } catch (const UnsatisfiableFault& fault) {
+    raise("UnsatisfiableGrammar", fault.what());
+  } catch (const VocabularyFault& fault) {
+    raise("VocabularyError", fault.what());
+  } catch (const LimitFault& fault) {
+    raise("LimitExceeded", fault.what());
+  }
+}
+
+}  // namespace
+
+Limits limits_of(const nb::object& limits) {
+  Limits result;
+  if (limits.is_none()) return result;
+  result.max_terms = nb::cast<std::uint64_t>(limits.attr("max_terms"));
+  result.max_step_terms = nb::cast<std::uint64_t>(limits.attr("max_step_terms"));
+  result.max_frames = nb::cast<std::uint64_t>(limits.attr("max_frames"));
+  result.max_walk_nodes = nb::cast<std::uint64_t>(limits.attr("max_walk_nodes"));
+  result.mask_cache_bytes = nb::cast<std::uint64_t>(limits.attr("mask_cache_bytes"));
+  result.frame_cache_bytes = nb::cast<std::uint64_t>(limits.attr("frame_cache_bytes"));
+  return result;
+}
+
+}  // namespace grammaton
+
+NB_MODULE(_core, m) {
+  m.doc() = "Compiled core of grammaton: terms, the machine, masks.";
+  nb::register_exception_translator(grammaton::translate);
+  grammaton::bind_terms(m);
+  grammaton::bind_index(m);
+}

@@ -1,0 +1,187 @@
+// TokenIndex, Constraint and Matcher for Python. The GIL is released around every mask and step;
+// buffers and ids are checked before.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "grammaton/core/bindings.hpp"
+#include "index/constraint.hpp"
+
+namespace grammaton {
+
+namespace {
+
+using Mask = nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>;
+
+// The row of a caller's buffer that a mask goes to.
+std::uint32_t* mask_row(const nb::object& out, std::int64_t row, std::size_t words) {
+  nb::ndarray<> array;
+  if (!nb::try_cast(out, array)) {
+    throw VocabularyFault("a mask buffer must be a writable int32 array of shape (" + std::to_string(words) +
+                          ",) or (B, " + std::to_string(words) + ") in CPU memory");
+  }
+  const auto fail = [&](const std::string& what) {
+    throw VocabularyFault("the mask buffer " + what + "; it must be a writable int32 array of shape (" +
+                          std::to_string(words) + ",) or (B, " + std::to_string(words) +
+                          ") in CPU memory with contiguous rows");
+  };
+  if (array.device_type() != nb::device::cpu::value) fail("is not in CPU memory");
+  if (array.dtype() != nb::dtype<std::int32_t>()) fail("has another dtype than int32");
+  if (array.ndim() != 1 && array.ndim() != 2) fail("has " + std::to_string(array.ndim()) + " dimensions");
+  const std::size_t last = array.ndim() - 1;
+  if (array.shape(last) != words) fail("has rows of " + std::to_string(array.shape(last)) + " words");
+  if (array.stride(last) != 1 && words > 1) fail("has rows with a stride of " + std::to_string(array.stride(last)));
+  const auto rows = array.ndim() == 1 ? std::int64_t{1} : static_cast<std::int64_t>(array.shape(0));
+  if (row < 0 || row >= rows) {
+    throw VocabularyFault("row " + std::to_string(row) + " is out of range; the mask buffer has " +
+                          std::to_string(rows) + " rows");
+  }
+  const std::int64_t offset = array.ndim() == 1 ? 0 : row * array.stride(0);
+  return static_cast<std::uint32_t*>(array.data()) + offset;
+}
+
+std::uint32_t token_of(std::int64_t id) {
+  if (id < 0 || id > 0xFFFFFFFFLL) {
+    throw VocabularyFault("token id " + std::to_string(id) + " is out of range");
+  }
+  return static_cast<std::uint32_t>(id);
+}
+
+bool writable(const nb::object& out) {
+  // numpy alone tells; DLPack before version 1 has no word for it.
+  if (!nb::hasattr(out, "flags") || !nb::hasattr(out.attr("flags"), "writeable")) return true;
+  return nb::cast<bool>(out.attr("flags").attr("writeable"));
+}
+
+std::string_view view(const nb::bytes& data) { return {data.c_str(), data.size()}; }
+
+}  // namespace
+
+void bind_index(nb::module_& m) {
+  using nb::arg;
+  nb::class_<TokenIndex>(m, "TokenIndex")
+      .def("__init__",
+           [](TokenIndex* self, const std::vector<nb::bytes>& tokens, const std::vector<bool>& ordinary,
+              const std::vector<std::int64_t>& eos, std::size_t mask_bits, const nb::object& limits) {
+             std::vector<std::string> copies;
+             copies.reserve(tokens.size());
+             for (const nb::bytes& token : tokens) copies.emplace_back(view(token));
+             std::vector<std::uint32_t> ids;
+             for (const std::int64_t id : eos) ids.push_back(token_of(id));
+             const Limits bounds = limits_of(limits);
+             nb::gil_scoped_release release;
+             new (self) TokenIndex(std::move(copies), ordinary, std::move(ids), mask_bits, bounds);
+           },
+           arg("tokens"), arg("ordinary"), arg("eos_token_ids"), arg("mask_bits"), arg("limits") = nb::none())
+      .def_prop_ro("mask_words", &TokenIndex::mask_words)
+      .def("stats", [](const TokenIndex& index) {
+        const TokenIndex::Stats stats = index.stats();
+        nb::dict result;
+        result["trie_nodes"] = stats.trie_nodes;
+        result["frame_masks"] = stats.frame_masks;
+        result["frame_mask_bytes"] = stats.frame_mask_bytes;
+        result["frame_masks_made"] = stats.frame_masks_made;
+        return result;
+      });
+
+  nb::class_<Constraint>(m, "Constraint")
+      .def("__init__",
+           [](Constraint* self, TermStore& store, std::uint64_t start, std::shared_ptr<TokenIndex> index,
+              const nb::object& limits) {
+             if (start >= store.size()) throw GrammarFault("the start term is not of this store");
+             new (self) Constraint(store, static_cast<Term>(start), std::move(index), limits_of(limits));
+           },
+           arg("store"), arg("start"), arg("index"), arg("limits") = nb::none())
+      .def("matcher", [](const std::shared_ptr<Constraint>& self) { return std::make_unique<Matcher>(self); })
+      .def("stats", [](Constraint& self) {
+        const Constraint::Stats stats = self.stats();
+        nb::dict result;
+        result["walk_nodes"] = stats.walk.walk_nodes;
+        result["study_nodes"] = stats.walk.study_nodes;
+        result["pair_nodes"] = stats.walk.pair_nodes;
+        result["pair_walks"] = stats.walk.pair_walks;
+        result["counted"] = stats.walk.counted;
+        result["frames_made"] = stats.walk.frames_made;
+        result["terms"] = stats.terms;
+        result["frames"] = stats.frames;
+        result["sets"] = stats.sets;
+        result["masks"] = stats.masks;
+        result["mask_bytes"] = stats.mask_bytes;
+        result["mask_hits"] = stats.mask_hits;
+        result["mask_misses"] = stats.mask_misses;
+        return result;
+      });
+
+  nb::class_<Matcher>(m, "Matcher")
+      .def("fill_mask",
+           [](Matcher& self, const nb::object& out, std::int64_t row) {
+             if (!writable(out)) throw VocabularyFault("the mask buffer is read-only");
+             std::uint32_t* words = mask_row(out, row, self.constraint().index().mask_words());
+             nb::gil_scoped_release release;
+             self.fill(words);
+           },
+           arg("out"), arg("row") = 0)
+      .def("mask",
+           [](Matcher& self) {
+             const std::size_t count = self.constraint().index().mask_words();
+             auto* words = new std::uint32_t[count];
+             nb::capsule owner(words, [](void* p) noexcept { delete[] static_cast<std::uint32_t*>(p); });
+             {
+               nb::gil_scoped_release release;
+               self.fill(words);
+             }
+             return Mask(words, {count}, owner);
+           })
+      .def("accept",
+           [](Matcher& self, std::int64_t token_id) {
+             const std::uint32_t token = token_of(token_id);
+             nb::gil_scoped_release release;
+             return self.accept(token);
+           },
+           arg("token_id"))
+      .def("accept_bytes",
+           [](Matcher& self, const nb::bytes& data) {
+             const std::string_view text = view(data);
+             nb::gil_scoped_release release;
+             return self.accept_bytes(text);
+           },
+           arg("data"))
+      .def("validate",
+           [](Matcher& self, const std::vector<std::int64_t>& tokens) {
+             std::vector<std::uint32_t> ids;
+             ids.reserve(tokens.size());
+             for (const std::int64_t token : tokens) ids.push_back(token_of(token));
+             nb::gil_scoped_release release;
+             return self.validate(ids);
+           },
+           arg("tokens"))
+      .def("rollback",
+           [](Matcher& self, std::int64_t n) {
+             if (n < 0 || !self.rollback(static_cast<std::size_t>(n))) {
+               throw VocabularyFault("cannot roll back " + std::to_string(n) + " accepts; " +
+                                     std::to_string(self.accepted()) + " were made");
+             }
+           },
+           arg("n"))
+      .def("fork", [](const Matcher& self) { return std::make_unique<Matcher>(self); })
+      .def("reset", &Matcher::reset)
+      .def_prop_ro("is_complete", &Matcher::is_complete)
+      .def_prop_ro("is_finished", &Matcher::is_finished)
+      .def("forced_bytes",
+           [](Matcher& self) {
+             const std::string forced = self.forced_bytes();
+             return nb::bytes(forced.data(), forced.size());
+           })
+      .def("forced_tokens",
+           [](Matcher& self, const std::string& mode) {
+             if (mode != "exact") {
+               throw VocabularyFault("forced_tokens knows mode=\"exact\"; got \"" + mode + "\"");
+             }
+             return self.forced_tokens();
+           },
+           nb::kw_only(), arg("mode") = "exact");
+}
+
+}  // namespace grammaton

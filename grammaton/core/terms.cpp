@@ -1,0 +1,349 @@
+// TermStore and Recognizer for Python. Term, rule and parameter ids come from the caller and are
+// checked here, once, so that the core never sees an id that is not its own.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "automata/machine.hpp"
+#include "grammar/normalise.hpp"
+#include "grammaton/core/bindings.hpp"
+
+namespace grammaton {
+
+namespace {
+
+using Ranges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+
+Term checked(const TermStore& store, std::uint64_t term) {
+  if (term >= store.size()) {
+    throw GrammarFault("term " + std::to_string(term) + " is not of this store, which has " +
+                       std::to_string(store.size()));
+  }
+  return static_cast<Term>(term);
+}
+
+std::vector<Term> checked(const TermStore& store, const std::vector<std::uint64_t>& terms) {
+  std::vector<Term> result;
+  result.reserve(terms.size());
+  for (const std::uint64_t t : terms) result.push_back(checked(store, t));
+  return result;
+}
+
+Rule checked_rule(const TermStore& store, std::uint64_t rule) {
+  if (rule >= store.rule_count()) {
+    throw GrammarFault("rule " + std::to_string(rule) + " is not of this store, which has " +
+                       std::to_string(store.rule_count()));
+  }
+  return static_cast<Rule>(rule);
+}
+
+// Counters and bits are bounded so that a parameter stays small.
+std::uint32_t checked_index(std::uint64_t index) {
+  constexpr std::uint64_t kMostBits = 1 << 20;
+  if (index >= kMostBits) throw GrammarFault("bit or counter " + std::to_string(index) + " is too large");
+  return static_cast<std::uint32_t>(index);
+}
+
+std::uint32_t checked_value(std::uint64_t value) {
+  if (value > kUnbounded) throw GrammarFault("counter value " + std::to_string(value) + " exceeds 32 bits");
+  return static_cast<std::uint32_t>(value);
+}
+
+Condition condition_of(const nb::handle& item) {
+  const nb::tuple parts = nb::cast<nb::tuple>(item);
+  const auto op = nb::cast<std::string>(parts[0]);
+  Condition condition{Condition::Op::Unseen, 0, 0, 0, {}};
+  if (op == "unseen" && parts.size() == 2) {
+    condition.index = checked_index(nb::cast<std::uint64_t>(parts[1]));
+  } else if (op == "all_seen" && parts.size() == 2) {
+    condition.op = Condition::Op::AllSeen;
+    for (const nb::handle bit : parts[1]) {
+      condition.bits.push_back(checked_index(nb::cast<std::uint64_t>(bit)));
+    }
+  } else if (op == "between" && parts.size() == 4) {
+    condition.op = Condition::Op::Between;
+    condition.index = checked_index(nb::cast<std::uint64_t>(parts[1]));
+    condition.low = checked_value(nb::cast<std::uint64_t>(parts[2]));
+    condition.high = checked_value(nb::cast<std::uint64_t>(parts[3]));
+  } else {
+    throw GrammarFault("unknown template condition `" + op + "`");
+  }
+  return condition;
+}
+
+Update update_of(const nb::handle& item) {
+  const nb::tuple parts = nb::cast<nb::tuple>(item);
+  const auto op = nb::cast<std::string>(parts[0]);
+  Update update{Update::Op::See, 0, 0, 0};
+  if (parts.size() < 2) throw GrammarFault("template update `" + op + "` lacks its operand");
+  update.index = checked_index(nb::cast<std::uint64_t>(parts[1]));
+  if (op == "see" && parts.size() == 2) return update;
+  if (op == "set" && parts.size() == 3) {
+    update.op = Update::Op::Set;
+    update.value = checked_value(nb::cast<std::uint64_t>(parts[2]));
+  } else if (op == "add" && parts.size() == 4) {
+    update.op = Update::Op::Add;
+    update.value = checked_value(nb::cast<std::uint64_t>(parts[2]));
+    update.cap = checked_value(nb::cast<std::uint64_t>(parts[3]));
+  } else {
+    throw GrammarFault("unknown template update `" + op + "`");
+  }
+  return update;
+}
+
+Alternative alternative_of(const TermStore& store, const nb::handle& item) {
+  const nb::tuple parts = nb::cast<nb::tuple>(item);
+  if (parts.size() != 5) {
+    throw GrammarFault("a template alternative is (head, next_rule, tail, conditions, updates)");
+  }
+  Alternative alternative;
+  alternative.head = checked(store, nb::cast<std::uint64_t>(parts[0]));
+  const auto next = nb::cast<std::int64_t>(parts[1]);
+  if (next >= 0) alternative.next = checked_rule(store, static_cast<std::uint64_t>(next));
+  alternative.tail = checked(store, nb::cast<std::uint64_t>(parts[2]));
+  for (const nb::handle c : parts[3]) alternative.conditions.push_back(condition_of(c));
+  for (const nb::handle u : parts[4]) alternative.updates.push_back(update_of(u));
+  return alternative;
+}
+
+nb::tuple to_tuple(const Alternative& alternative) {
+  nb::list conditions;
+  for (const Condition& c : alternative.conditions) {
+    switch (c.op) {
+      case Condition::Op::Unseen:
+        conditions.append(nb::make_tuple("unseen", c.index));
+        break;
+      case Condition::Op::AllSeen: {
+        nb::list bits;
+        for (const std::uint32_t bit : c.bits) bits.append(bit);
+        conditions.append(nb::make_tuple("all_seen", nb::tuple(bits)));
+        break;
+      }
+      case Condition::Op::Between:
+        conditions.append(nb::make_tuple("between", c.index, c.low, c.high));
+        break;
+    }
+  }
+  nb::list updates;
+  for (const Update& u : alternative.updates) {
+    switch (u.op) {
+      case Update::Op::See:
+        updates.append(nb::make_tuple("see", u.index));
+        break;
+      case Update::Op::Set:
+        updates.append(nb::make_tuple("set", u.index, u.value));
+        break;
+      case Update::Op::Add:
+        updates.append(nb::make_tuple("add", u.index, u.value, u.cap));
+        break;
+    }
+  }
+  const std::int64_t next = alternative.next == kNone ? -1 : static_cast<std::int64_t>(alternative.next);
+  return nb::make_tuple(alternative.head, next, alternative.tail, nb::tuple(conditions), nb::tuple(updates));
+}
+
+nb::tuple term_tuple(const std::vector<Term>& terms) {
+  nb::list items;
+  for (const Term t : terms) items.append(t);
+  return nb::tuple(items);
+}
+
+nb::tuple node_of(const TermStore& store, Term t) {
+  const Node& n = store.node(t);
+  const auto operands = [&] {
+    return term_tuple({store.operands(t).begin(), store.operands(t).end()});
+  };
+  switch (n.kind) {
+    case Kind::Nothing:
+      return nb::make_tuple("nothing");
+    case Kind::Empty:
+      return nb::make_tuple("empty");
+    case Kind::Bytes: {
+      nb::list ranges;
+      const ByteSet& set = store.byte_set(t);
+      for (unsigned b = 0; b < 256; ++b) {
+        if (!set.has(b)) continue;
+        const unsigned low = b;
+        while (b < 255 && set.has(b + 1)) ++b;
+        ranges.append(nb::make_tuple(low, b));
+      }
+      const bool ascii = (set.words[2] | set.words[3]) == 0;
+      return nb::make_tuple(ascii ? "chars" : "bytes", nb::tuple(ranges));
+    }
+    case Kind::Chars: {
+      nb::list ranges;
+      for (const CodeRange& r : store.code_ranges(t)) ranges.append(nb::make_tuple(r.low, r.high));
+      return nb::make_tuple("chars", nb::tuple(ranges));
+    }
+    case Kind::Concat: {
+      std::vector<Term> items;
+      Term rest = t;
+      for (; store.node(rest).kind == Kind::Concat; rest = store.node(rest).b) items.push_back(store.node(rest).a);
+      items.push_back(rest);
+      return nb::make_tuple("concat", term_tuple(items));
+    }
+    case Kind::Union:
+      return nb::make_tuple("union", operands());
+    case Kind::Intersect:
+      return nb::make_tuple("intersect", operands());
+    case Kind::Complement:
+      return nb::make_tuple("complement", n.a);
+    case Kind::Repeat:
+      return nb::make_tuple("repeat", n.a, n.b,
+                            n.c == kUnbounded ? nb::object(nb::none()) : nb::object(nb::int_(n.c)));
+    case Kind::Call:
+      return nb::make_tuple("call", n.a, n.b);
+    case Kind::Json:
+      if (n.b == 0) return nb::make_tuple("json", n.a);
+      break;
+    case Kind::JsonRaw:
+    case Kind::NoSplit:
+      break;
+  }
+  return nb::make_tuple("residual");
+}
+
+ParamValue param_of(const std::vector<std::uint64_t>& bits, const std::vector<std::uint64_t>& counters) {
+  ParamValue value;
+  for (const std::uint64_t bit : bits) value.apply({Update::Op::See, checked_index(bit), 0, 0});
+  for (const std::uint64_t counter : counters) value.counters.push_back(checked_value(counter));
+  return value;
+}
+
+nb::tuple param_tuple(const TermStore& store, std::uint64_t param) {
+  if (param >= store.param_count()) throw GrammarFault("parameter " + std::to_string(param) + " is not of this store");
+  const ParamValue& value = store.param_value(static_cast<Param>(param));
+  nb::list bits;
+  for (std::uint32_t bit = 0; bit < value.bits.size() * 64; ++bit) {
+    if (value.seen(bit)) bits.append(bit);
+  }
+  nb::list counters;
+  for (const std::uint32_t counter : value.counters) counters.append(counter);
+  return nb::make_tuple(nb::tuple(bits), nb::tuple(counters));
+}
+
+CodeRanges ranges_of(const Ranges& ranges) {
+  CodeRanges result;
+  for (const auto& [low, high] : ranges) {
+    if (low > high) {
+      throw GrammarFault("character range " + std::to_string(low) + " to " + std::to_string(high) +
+                         " is reversed");
+    }
+    result.push_back({low, high});
+  }
+  return result;
+}
+
+std::string_view view(const nb::bytes& data) { return {data.c_str(), data.size()}; }
+
+}  // namespace
+
+void bind_terms(nb::module_& m) {
+  using nb::arg;
+  using Ids = std::vector<std::uint64_t>;
+  nb::class_<TermStore>(m, "TermStore")
+      .def("__init__", [](TermStore* self, const nb::object& limits) { new (self) TermStore(limits_of(limits)); },
+           arg("limits") = nb::none())
+      .def_prop_ro_static("NOTHING", [](const nb::object&) { return kNothing; })
+      .def_prop_ro_static("EMPTY", [](const nb::object&) { return kEmpty; })
+      .def("chars", [](TermStore& s, const Ranges& ranges) { return s.chars(ranges_of(ranges)); }, arg("ranges"))
+      .def("literal", [](TermStore& s, const nb::bytes& text) { return s.literal(view(text)); }, arg("text"))
+      .def("literals",
+           [](TermStore& s, const std::vector<nb::bytes>& texts) {
+             std::vector<std::string> copies;
+             for (const nb::bytes& text : texts) copies.emplace_back(view(text));
+             return s.literals(std::move(copies));
+           },
+           arg("texts"))
+      .def("concat", [](TermStore& s, const Ids& terms) { return s.concat(std::span<const Term>(checked(s, terms))); },
+           arg("terms"))
+      .def("union", [](TermStore& s, const Ids& terms) { return s.join(checked(s, terms)); }, arg("terms"))
+      .def("intersect", [](TermStore& s, const Ids& terms) { return s.intersect(checked(s, terms)); }, arg("terms"))
+      .def("complement", [](TermStore& s, std::uint64_t t) { return s.complement(checked(s, t)); }, arg("term"))
+      .def("repeat",
+           [](TermStore& s, std::uint64_t t, std::uint64_t min, const std::optional<std::uint64_t>& max) {
+             if (min >= kUnbounded || (max && *max >= kUnbounded)) {
+               throw GrammarFault("a repetition count exceeds 2**32 - 2");
+             }
+             return s.repeat(checked(s, t), static_cast<std::uint32_t>(min),
+                             max ? static_cast<std::uint32_t>(*max) : kUnbounded);
+           },
+           arg("term"), arg("min"), arg("max").none())
+      .def("json", [](TermStore& s, std::uint64_t t) { return s.json(checked(s, t)); }, arg("term"))
+      .def("rule", &TermStore::rule, arg("name"))
+      .def("define",
+           [](TermStore& s, std::uint64_t rule, std::uint64_t body) { s.define(checked_rule(s, rule), checked(s, body)); },
+           arg("rule"), arg("body"))
+      .def("define_template",
+           [](TermStore& s, std::uint64_t rule, const nb::sequence& alternatives) {
+             std::vector<Alternative> items;
+             for (const nb::handle item : alternatives) items.push_back(alternative_of(s, item));
+             s.define_template(checked_rule(s, rule), std::move(items));
+           },
+           arg("rule"), arg("alternatives"))
+      .def("param",
+           [](TermStore& s, const Ids& bits, const Ids& counters) { return s.param(param_of(bits, counters)); },
+           arg("bits") = Ids{}, arg("counters") = Ids{})
+      .def("call",
+           [](TermStore& s, std::uint64_t rule, std::uint64_t param) {
+             param_tuple(s, param);
+             return s.call(checked_rule(s, rule), static_cast<Param>(param));
+           },
+           arg("rule"), arg("param") = 0)
+      .def("import_term",
+           [](TermStore& s, TermStore& other, std::uint64_t t) {
+             if (&s == &other) return checked(s, t);
+             return import_term(s, other, checked(other, t));
+           },
+           arg("other"), arg("term"))
+      .def("is_nullable", [](TermStore& s, std::uint64_t t) { return accepts_empty(s, checked(s, t)); }, arg("term"))
+      .def("is_empty",
+           [](TermStore& s, std::uint64_t t) {
+             const Term term = checked(s, t);
+             s.begin_step();
+             const bool empty = s.has(term, kHasCall) ? accepts_nothing(s, term) : s.is_empty(term);
+             s.end_step();
+             return empty;
+           },
+           arg("term"))
+      .def("is_regular", [](TermStore& s, std::uint64_t t) { return !s.has(checked(s, t), kHasCall); }, arg("term"))
+      .def("derivative",
+           [](TermStore& s, std::uint64_t t, std::uint64_t byte) {
+             const Term term = checked(s, t);
+             if (byte > 255) throw GrammarFault(std::to_string(byte) + " is not a byte");
+             if (s.has(term, kHasCall)) throw GrammarFault("derivative() takes a regular term");
+             return s.step(term, static_cast<unsigned>(byte));
+           },
+           arg("term"), arg("byte"))
+      .def("node", [](TermStore& s, std::uint64_t t) { return node_of(s, checked(s, t)); }, arg("term"))
+      .def("rule_name", [](TermStore& s, std::uint64_t rule) { return s.rule_info(checked_rule(s, rule)).name; }, arg("rule"))
+      .def("rule_body",
+           [](TermStore& s, std::uint64_t rule) -> nb::object {
+             const RuleInfo& info = s.rule_info(checked_rule(s, rule));
+             if (!info.defined) return nb::none();
+             if (!info.is_template) return nb::int_(info.body);
+             nb::list alternatives;
+             for (const Alternative& alternative : info.alternatives) alternatives.append(to_tuple(alternative));
+             return alternatives;
+           },
+           arg("rule"))
+      .def("param_value", [](TermStore& s, std::uint64_t param) { return param_tuple(s, param); }, arg("param"))
+      .def("__len__", &TermStore::size);
+
+  nb::class_<Recognizer>(m, "Recognizer")
+      .def("__init__",
+           [](Recognizer* self, TermStore& store, std::uint64_t start, const nb::object& limits) {
+             new (self) Recognizer(store, checked(store, start), limits_of(limits));
+           },
+           arg("store"), arg("start"), arg("limits") = nb::none())
+      .def("accepts", [](Recognizer& r, const nb::bytes& text) { return r.accepts(view(text)); }, arg("text"))
+      .def("accepts_prefix",
+           [](Recognizer& r, const nb::bytes& text) { return r.longest_prefix(view(text)) == text.size(); }, arg("text"))
+      .def("longest_prefix", [](Recognizer& r, const nb::bytes& text) { return r.longest_prefix(view(text)); },
+           arg("text"));
+}
+
+}  // namespace grammaton

@@ -1,0 +1,168 @@
+#include "index/constraint.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace grammaton {
+
+static_assert(std::endian::native == std::endian::little,
+              "masks are little-endian words and are copied as they are");
+
+namespace {
+
+// How far ahead forced text is followed in one call.
+constexpr std::size_t kMostForcedBytes = 4096;
+constexpr std::size_t kMostForcedTokens = 64;
+
+}  // namespace
+
+Constraint::Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex> index, const Limits& limits)
+    : limits_(limits), index_(std::move(index)) {
+  NormalForm form = normalise(source, start, index_->spelling(), limits);
+  store_ = std::move(form.store);
+  machine_ = std::make_unique<Machine>(*store_, limits);
+  walker_ = std::make_unique<Walker>(*machine_, *index_, limits);
+  start_ = machine_->start(form.start);
+}
+
+const Word* Constraint::mask_of(SetId state) {
+  if (const auto found = masks_.find(state); found != masks_.end()) {
+    ++mask_hits_;
+    return found->second.get();
+  }
+  ++mask_misses_;
+  const std::size_t words = index_->words();
+  auto mask = std::make_unique<Word[]>(words);
+  walker_->mask(state, mask.get());
+  if ((masks_.size() + 1) * words * sizeof(Word) > limits_.mask_cache_bytes) masks_.clear();
+  return masks_.emplace(state, std::move(mask)).first->second.get();
+}
+
+void Constraint::fill(SetId state, std::uint32_t* out) {
+  const std::size_t bytes = index_->mask_words() * sizeof(std::uint32_t);
+  if (state == kFinished) {
+    std::memset(out, 0, bytes);
+    return;
+  }
+  const std::scoped_lock lock(mutex_);
+  std::memcpy(out, mask_of(state), bytes);
+}
+
+// The configuration after `text`, at whose end a token may end.
+SetId Constraint::follow(SetId state, std::string_view text) {
+  constexpr std::size_t kPiece = 4096;  // a budget of terms belongs to a step; long text is many
+  machine_->load(state, groups_);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i % kPiece == 0) store_->begin_step();
+    machine_->close(groups_);
+    machine_->step(groups_, static_cast<unsigned char>(text[i]), next_);
+    if (next_.items.empty()) return kRejected;
+    std::swap(groups_, next_);
+  }
+  machine_->end_token(groups_);
+  return groups_.items.empty() ? kRejected : machine_->intern(groups_);
+}
+
+SetId Constraint::accept(SetId state, std::uint32_t token) {
+  if (token >= index_->mask_bits()) {
+    throw VocabularyFault("token id " + std::to_string(token) + " is out of range; the vocabulary has ids 0 to " +
+                          std::to_string(index_->mask_bits() - 1));
+  }
+  if (state == kFinished) return kRejected;
+  if (index_->is_eos(token)) return is_complete(state) ? kFinished : kRejected;
+  if (!index_->matches_text(token)) return kRejected;
+  const std::scoped_lock lock(mutex_);
+  return follow(state, index_->token(token));
+}
+
+SetId Constraint::accept_bytes(SetId state, std::string_view text) {
+  if (state == kFinished) return text.empty() ? state : kRejected;
+  if (text.empty()) return state;
+  const std::scoped_lock lock(mutex_);
+  return follow(state, text);
+}
+
+bool Constraint::is_complete(SetId state) {
+  if (state == kFinished) return true;
+  const std::scoped_lock lock(mutex_);
+  store_->begin_step();
+  machine_->load(state, groups_);
+  machine_->close(groups_);
+  return groups_.ended;
+}
+
+std::string Constraint::forced_bytes(SetId state) {
+  std::string forced;
+  if (state == kFinished) return forced;
+  const std::scoped_lock lock(mutex_);
+  store_->begin_step();
+  machine_->load(state, groups_);
+  while (forced.size() < kMostForcedBytes) {
+    machine_->close(groups_);
+    if (groups_.ended) break;
+    ByteSet live;
+    for (const Group& group : groups_.items) live = live | store_->class_map(store_->row(group.term)).live;
+    if (live.size() != 1) break;
+    const unsigned byte = live.first();
+    machine_->step(groups_, byte, next_);
+    std::swap(groups_, next_);
+    forced.push_back(static_cast<char>(byte));
+  }
+  return forced;
+}
+
+std::vector<std::uint32_t> Constraint::forced_tokens(SetId state) {
+  std::vector<std::uint32_t> forced;
+  if (state == kFinished) return forced;
+  const std::scoped_lock lock(mutex_);
+  const std::size_t words = index_->words();
+  while (forced.size() < kMostForcedTokens) {
+    const Word* mask = mask_of(state);
+    std::size_t bits = 0;
+    std::uint32_t token = 0;
+    for (std::size_t i = 0; i < words && bits < 2; ++i) {
+      if (mask[i] == 0) continue;
+      bits += static_cast<std::size_t>(std::popcount(mask[i]));
+      token = static_cast<std::uint32_t>(i * 64) + static_cast<std::uint32_t>(std::countr_zero(mask[i]));
+    }
+    if (bits != 1 || index_->is_eos(token)) break;
+    state = follow(state, index_->token(token));
+    forced.push_back(token);
+  }
+  return forced;
+}
+
+Constraint::Stats Constraint::stats() {
+  const std::scoped_lock lock(mutex_);
+  return {walker_->stats(),       store_->size(), machine_->frame_count(),
+          machine_->set_count(),  masks_.size(),  masks_.size() * index_->words() * sizeof(Word),
+          mask_hits_,             mask_misses_};
+}
+
+Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move(constraint)) {
+  states_.push_back(constraint_->start());
+}
+
+bool Matcher::take(SetId next) {
+  if (next == Constraint::kRejected) return false;
+  states_.push_back(next);
+  return true;
+}
+
+std::size_t Matcher::validate(std::span<const std::uint32_t> tokens) {
+  SetId at = state();
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    at = constraint_->accept(at, tokens[i]);
+    if (at == Constraint::kRejected) return i;
+  }
+  return tokens.size();
+}
+
+bool Matcher::rollback(std::size_t n) {
+  if (n > accepted()) return false;
+  states_.resize(states_.size() - n);
+  return true;
+}
+
+}  // namespace grammaton

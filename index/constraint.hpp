@@ -1,0 +1,92 @@
+// A grammar on a vocabulary, and one sequence's position in it.
+//
+// `Constraint` owns the normalised terms, the machine and the finished masks; it grows as states are
+// first reached and is shared by any number of matchers and threads (one lock, held for a step or a
+// mask). `Matcher` is a list of configurations, one an accept call, so a fork copies the list and a
+// rollback pops it. A finished mask is copied in 0.3 us at 128k tokens.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "index/walk.hpp"
+
+namespace grammaton {
+
+class Constraint {
+ public:
+  Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex> index, const Limits& limits);
+
+  // A configuration, or this after an end-of-sequence token.
+  static constexpr SetId kFinished = 0xFFFFFFFF;
+  // No configuration: the token or text is not allowed.
+  static constexpr SetId kRejected = 0xFFFFFFFE;
+
+  SetId start() const { return start_; }
+  TokenIndex& index() { return *index_; }
+
+  // `out` has index().mask_words() words of 32 bits.
+  void fill(SetId state, std::uint32_t* out);
+  SetId accept(SetId state, std::uint32_t token);
+  SetId accept_bytes(SetId state, std::string_view text);
+  bool is_complete(SetId state);
+  std::string forced_bytes(SetId state);
+  std::vector<std::uint32_t> forced_tokens(SetId state);
+
+  struct Stats {
+    WalkStats walk;
+    std::size_t terms, frames, sets, masks, mask_bytes, mask_hits, mask_misses;
+  };
+  Stats stats();
+
+ private:
+  const Word* mask_of(SetId state);
+  SetId follow(SetId state, std::string_view text);
+
+  std::mutex mutex_;
+  Limits limits_;
+  std::shared_ptr<TokenIndex> index_;
+  std::unique_ptr<TermStore> store_;
+  std::unique_ptr<Machine> machine_;
+  std::unique_ptr<Walker> walker_;
+  SetId start_ = Machine::kEmptySet;
+  Groups groups_;
+  Groups next_;
+  std::unordered_map<SetId, std::unique_ptr<Word[]>> masks_;
+  std::size_t mask_hits_ = 0;
+  std::size_t mask_misses_ = 0;
+};
+
+class Matcher {
+ public:
+  explicit Matcher(std::shared_ptr<Constraint> constraint);
+
+  Constraint& constraint() { return *constraint_; }
+  void fill(std::uint32_t* out) { constraint_->fill(state(), out); }
+  bool accept(std::uint32_t token) { return take(constraint_->accept(state(), token)); }
+  bool accept_bytes(std::string_view text) { return take(constraint_->accept_bytes(state(), text)); }
+  std::size_t validate(std::span<const std::uint32_t> tokens);
+  // False, and nothing changes, when fewer than n accepts were made.
+  bool rollback(std::size_t n);
+  void reset() { states_.resize(1); }
+  std::size_t accepted() const { return states_.size() - 1; }
+  bool is_complete() { return constraint_->is_complete(state()); }
+  bool is_finished() const { return states_.back() == Constraint::kFinished; }
+  std::string forced_bytes() { return constraint_->forced_bytes(state()); }
+  std::vector<std::uint32_t> forced_tokens() { return constraint_->forced_tokens(state()); }
+
+ private:
+  SetId state() const { return states_.back(); }
+  bool take(SetId next);
+
+  std::shared_ptr<Constraint> constraint_;
+  std::vector<SetId> states_;
+};
+
+}  // namespace grammaton

@@ -1,0 +1,137 @@
+#include "index/token_index.hpp"
+
+#include <algorithm>
+
+namespace grammaton {
+
+std::size_t FrameMask::memory() const {
+  std::size_t bytes = sizeof(FrameMask) + dense.size() * sizeof(Word) + sparse.size() * 4;
+  if (rest) bytes += rest->memory();
+  if (counts) {
+    bytes += (counts->inside.size() + counts->ending.size()) * sizeof(ItemCounts::Taken);
+    for (const auto& mask : counts->most) bytes += mask.size() * sizeof(Word);
+  }
+  return bytes;
+}
+
+TokenIndex::TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordinary,
+                       std::vector<std::uint32_t> eos, std::size_t mask_bits, const Limits& limits)
+    : tokens_(std::move(tokens)),
+      ordinary_(std::move(ordinary)),
+      eos_(std::move(eos)),
+      mask_bits_(mask_bits),
+      limits_(limits) {
+  if (ordinary_.size() != tokens_.size()) {
+    throw VocabularyFault("`ordinary` has " + std::to_string(ordinary_.size()) + " entries for " +
+                          std::to_string(tokens_.size()) + " tokens");
+  }
+  if (mask_bits_ < tokens_.size()) {
+    throw VocabularyFault("the mask has " + std::to_string(mask_bits_) + " bits for " +
+                          std::to_string(tokens_.size()) + " tokens; logits_size must cover every token id");
+  }
+  for (const std::uint32_t id : eos_) {
+    if (id >= mask_bits_) {
+      throw VocabularyFault("end-of-sequence id " + std::to_string(id) + " lies outside the " +
+                            std::to_string(mask_bits_) + " token ids");
+    }
+    if (id < ordinary_.size()) ordinary_[id] = false;  // it ends the text; it is not text
+  }
+  std::ranges::sort(eos_);
+  std::vector<Entry> entries;
+  for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
+    if (!matches_text(id)) continue;
+    entries.push_back({id, 0, 0});
+    longest_ = std::max(longest_, tokens_[id].size());
+  }
+  trie_ = std::make_unique<Trie>(std::move(entries), [this](std::uint32_t id) { return token(id); });
+  measure_spelling();
+}
+
+bool TokenIndex::is_eos(std::uint32_t id) const { return std::ranges::binary_search(eos_, id); }
+
+void TokenIndex::measure_spelling() {
+  ByteSet single;
+  CodeRanges whole_tokens;
+  for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
+    if (!matches_text(id)) continue;
+    const std::string& text = tokens_[id];
+    auto at = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    if (text.size() == 1) single.add(at(0));
+    const unsigned lead = at(0);
+    const std::size_t width = lead < 0xC2 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 1;
+    if (width == 1 || text.size() != width) continue;
+    std::uint32_t code = lead & (0xFFu >> (width + 1));
+    bool valid = true;
+    for (std::size_t i = 1; i < width; ++i) {
+      valid = valid && (at(i) & 0xC0) == 0x80;
+      code = (code << 6) | (at(i) & 0x3F);
+    }
+    valid = valid && (width != 3 || code >= 0x800) && (width != 4 || (code >= 0x10000 && code <= 0x10FFFF));
+    if (valid) whole_tokens.push_back({code, code});
+  }
+  const ByteSet needed = ByteSet::range(0, 0xBF) | ByteSet::range(0xC2, 0xF4);
+  spelling_.all = (single & needed) == needed;
+  if (spelling_.all) return;
+  CodeRanges whole;
+  auto add = [&whole](std::uint32_t low, std::uint32_t high) {
+    if (!whole.empty() && whole.back().high + 1 == low) {
+      whole.back().high = high;
+    } else {
+      whole.push_back({low, high});
+    }
+  };
+  for (std::uint32_t c = 0; c < 0x80; ++c) {
+    if (single.has(c)) add(c, c);
+  }
+  // Blocks of 64 characters share all but the last byte.
+  for (std::uint32_t block = 0x80 / 64; block < 0x110000 / 64; ++block) {
+    const std::uint32_t code = block * 64;
+    bool spelled;
+    if (code < 0x800) {
+      spelled = single.has(0xC0 | (code >> 6));
+    } else if (code < 0x10000) {
+      spelled = single.has(0xE0 | (code >> 12)) && single.has(0x80 | ((code >> 6) & 0x3F));
+    } else {
+      spelled = single.has(0xF0 | (code >> 18)) && single.has(0x80 | ((code >> 12) & 0x3F)) &&
+                single.has(0x80 | ((code >> 6) & 0x3F));
+    }
+    if (!spelled) continue;
+    for (std::uint32_t k = 0; k < 64; ++k) {
+      if (single.has(0x80 | k)) add(code | k, code | k);
+    }
+  }
+  spelling_.whole = normalise_ranges(std::move(whole));
+  CodeRanges joined;
+  for (const CodeRange& r : normalise_ranges(std::move(whole_tokens))) {
+    for (std::uint32_t c = r.low; c <= r.high; ++c) {
+      if (intersect_ranges({{c, c}}, spelling_.whole).empty()) joined.push_back({c, c});
+    }
+  }
+  spelling_.joined = normalise_ranges(std::move(joined));
+}
+
+std::shared_ptr<const FrameMask> TokenIndex::find(const Key& key) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = cache_.find(key);
+  return found == cache_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<const FrameMask> TokenIndex::keep(const Key& key, std::shared_ptr<const FrameMask> mask) {
+  const std::size_t bytes = mask->memory();
+  const std::scoped_lock lock(mutex_);
+  ++made_;
+  if (cache_bytes_ + bytes > limits_.frame_cache_bytes) {
+    cache_.clear();
+    cache_bytes_ = 0;
+  }
+  const auto [place, fresh] = cache_.emplace(key, std::move(mask));
+  if (fresh) cache_bytes_ += bytes;
+  return place->second;
+}
+
+TokenIndex::Stats TokenIndex::stats() const {
+  const std::scoped_lock lock(mutex_);
+  return {trie_->size(), cache_.size(), cache_bytes_, made_};
+}
+
+}  // namespace grammaton

@@ -1,0 +1,86 @@
+#include "index/trie.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <tuple>
+
+namespace grammaton {
+
+void Trie::build(std::vector<Sorted> sorted) {
+  static std::atomic<std::uint64_t> next_uid{1};
+  uid_ = next_uid++;
+  std::ranges::sort(sorted, [](const Sorted& a, const Sorted& b) {
+    return std::tie(a.text, a.entry.token, a.entry.items) < std::tie(b.text, b.entry.token, b.entry.items);
+  });
+  // The same remainder of the same token after as many items, by different exits.
+  sorted.erase(std::unique(sorted.begin(), sorted.end(),
+                           [](const Sorted& a, const Sorted& b) {
+                             return a.text == b.text && a.entry.token == b.entry.token &&
+                                    a.entry.items == b.entry.items;
+                           }),
+               sorted.end());
+  std::vector<std::uint32_t> ids;
+  ids.reserve(sorted.size());
+  for (const Sorted& s : sorted) ids.push_back(s.entry.token);
+  std::ranges::sort(ids);
+  unique_ = std::ranges::adjacent_find(ids) == ids.end();
+
+  struct Open {
+    std::uint32_t node;
+    std::size_t low, high, depth;
+  };
+  nodes_.emplace_back();
+  bytes_.push_back(0);
+  entries_.reserve(sorted.size());
+  std::vector<Open> stack{{kRoot, 0, sorted.size(), 0}};
+  std::vector<std::uint32_t> preorder;
+  while (!stack.empty()) {
+    const Open open = stack.back();
+    stack.pop_back();
+    preorder.push_back(open.node);
+    std::size_t i = open.low;
+    nodes_[open.node].entry_begin = static_cast<std::uint32_t>(entries_.size());
+    for (; i < open.high && sorted[i].text.size() == open.depth; ++i) entries_.push_back(sorted[i].entry);
+    nodes_[open.node].entry_end = static_cast<std::uint32_t>(entries_.size());
+    nodes_[open.node].subtree_entry_end =
+        nodes_[open.node].entry_begin + static_cast<std::uint32_t>(open.high - open.low);
+    nodes_[open.node].child_begin = static_cast<std::uint32_t>(nodes_.size());
+    const std::size_t first_open = stack.size();
+    while (i < open.high) {
+      const auto byte = static_cast<std::uint8_t>(sorted[i].text[open.depth]);
+      std::size_t j = i + 1;
+      while (j < open.high && static_cast<std::uint8_t>(sorted[j].text[open.depth]) == byte) ++j;
+      stack.push_back({static_cast<std::uint32_t>(nodes_.size()), i, j, open.depth + 1});
+      nodes_.emplace_back();
+      nodes_.back().depth = static_cast<std::uint32_t>(open.depth + 1);
+      bytes_.push_back(byte);
+      i = j;
+    }
+    nodes_[open.node].child_end = static_cast<std::uint32_t>(nodes_.size());
+    std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(first_open), stack.end());
+  }
+  items_.resize(nodes_.size());
+  for (std::size_t k = preorder.size(); k-- > 0;) {
+    Node& n = nodes_[preorder[k]];
+    ItemRange range{~std::uint32_t{0}, 0};
+    for (std::uint32_t e = n.entry_begin; e < n.entry_end; ++e) {
+      range.low = std::min(range.low, entries_[e].items);
+      range.high = std::max(range.high, entries_[e].items);
+    }
+    for (std::uint32_t c = n.child_begin; c < n.child_end; ++c) {
+      n.subtree_nodes += 1 + nodes_[c].subtree_nodes;
+      range.low = std::min(range.low, items_[c].low);
+      range.high = std::max(range.high, items_[c].high);
+    }
+    items_[preorder[k]] = range;
+  }
+}
+
+std::uint32_t Trie::child(std::uint32_t n, std::uint8_t byte) const {
+  const auto first = bytes_.begin() + nodes_[n].child_begin;
+  const auto last = bytes_.begin() + nodes_[n].child_end;
+  const auto found = std::lower_bound(first, last, byte);
+  return found != last && *found == byte ? static_cast<std::uint32_t>(found - bytes_.begin()) : 0;
+}
+
+}  // namespace grammaton

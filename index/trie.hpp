@@ -1,0 +1,91 @@
+// A byte trie over tokens, or over what remains of tokens.
+//
+// Nodes are numbered so that the children of a node are neighbours, ordered by byte; tokens are
+// numbered in pre-order, so that the tokens of a subtree are one span. An *entry* is a token (an id)
+// together with where the part in this trie starts: 0 in the trie of the vocabulary, later in a
+// *remainder trie*, which holds what is left of tokens after a frame has ended inside them. Equal
+// tokens share a node. Memory: 37 bytes a node, 12 an entry.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace grammaton {
+
+struct Entry {
+  std::uint32_t token = 0;
+  std::uint32_t start = 0;  // offset of this trie's part in the token's bytes
+  std::uint32_t items = 0;  // remainder tries: how many items the frame had taken (frame_mask.hpp)
+};
+
+class Trie {
+ public:
+  struct Node {
+    std::uint32_t child_begin = 0;
+    std::uint32_t child_end = 0;
+    std::uint32_t entry_begin = 0;        // entries that end here: [entry_begin, entry_end)
+    std::uint32_t entry_end = 0;
+    std::uint32_t subtree_entry_end = 0;  // entries here and below: [entry_begin, this)
+    std::uint32_t subtree_nodes = 0;      // nodes strictly below
+    std::uint32_t depth = 0;              // bytes from the root
+  };
+  // Least and most items over the entries of a subtree.
+  struct ItemRange {
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+  };
+
+  static constexpr std::uint32_t kRoot = 0;
+
+  // `bytes(token)` is the text of a token; entries with no bytes after `start` are dropped.
+  template <typename BytesOf>
+  Trie(std::vector<Entry> entries, BytesOf&& bytes);
+
+  std::uint64_t uid() const { return uid_; }
+  bool unique() const { return unique_; }  // no token has two entries
+  std::size_t size() const { return nodes_.size(); }
+  const Node& node(std::uint32_t n) const { return nodes_[n]; }
+  std::uint8_t byte(std::uint32_t n) const { return bytes_[n]; }
+  const std::uint8_t* bytes() const { return bytes_.data(); }
+  std::span<const Entry> entries(std::uint32_t begin, std::uint32_t end) const {
+    return {entries_.data() + begin, entries_.data() + end};
+  }
+  std::span<const Entry> entries_at(std::uint32_t n) const {
+    return entries(nodes_[n].entry_begin, nodes_[n].entry_end);
+  }
+  ItemRange items(std::uint32_t n) const { return items_[n]; }
+  // The child over a byte, or 0 (the root is nobody's child).
+  std::uint32_t child(std::uint32_t n, std::uint8_t byte) const;
+  std::size_t memory() const {
+    return nodes_.size() * (sizeof(Node) + sizeof(ItemRange) + 1) + entries_.size() * sizeof(Entry);
+  }
+
+ private:
+  struct Sorted {
+    std::string_view text;
+    Entry entry;
+  };
+  void build(std::vector<Sorted> sorted);
+
+  std::uint64_t uid_ = 0;
+  bool unique_ = true;
+  std::vector<Node> nodes_;
+  std::vector<std::uint8_t> bytes_;
+  std::vector<ItemRange> items_;
+  std::vector<Entry> entries_;
+};
+
+template <typename BytesOf>
+Trie::Trie(std::vector<Entry> entries, BytesOf&& bytes) {
+  std::vector<Sorted> sorted;
+  sorted.reserve(entries.size());
+  for (const Entry& entry : entries) {
+    const std::string_view text = std::string_view(bytes(entry.token)).substr(entry.start);
+    if (!text.empty()) sorted.push_back({text, entry});
+  }
+  build(std::move(sorted));
+}
+
+}  // namespace grammaton

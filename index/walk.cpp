@@ -1,0 +1,305 @@
+#include "index/walk.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace grammaton {
+
+namespace {
+
+// Walks that can reach fewer nodes than this are done at once: a frame mask costs about as much.
+constexpr std::uint64_t kShortWalk = 192;
+// A pair walk that differs in more nodes than this is no shortcut.
+constexpr std::size_t kPairBudget = 4096;
+
+void set_entries(std::span<const Entry> entries, Word* out) {
+  for (const Entry& entry : entries) set_bit(out, entry.token);
+}
+
+void clear_entries(std::span<const Entry> entries, Word* out) {
+  for (const Entry& entry : entries) clear_bit(out, entry.token);
+}
+
+}  // namespace
+
+Walker::Walker(Machine& machine, TokenIndex& index, const Limits& limits)
+    : machine_(machine), store_(machine.store()), index_(index), limits_(limits) {}
+
+Groups& Walker::groups_at(std::size_t level) {
+  while (levels_.size() <= level) levels_.emplace_back();
+  return levels_[level];
+}
+
+void Walker::count_nodes(std::uint64_t& counter) {
+  ++counter;
+  if (++visited_ > limits_.max_walk_nodes) {
+    throw LimitFault("one mask visited more than max_walk_nodes = " +
+                     std::to_string(limits_.max_walk_nodes) + " trie nodes");
+  }
+}
+
+void Walker::mask(SetId configuration, Word* out) {
+  visited_ = 0;
+  store_.begin_step();
+  Groups& groups = groups_at(0);
+  machine_.load(configuration, groups);
+  machine_.close(groups);
+  if (groups.ended) {
+    for (const std::uint32_t id : index_.eos()) set_bit(out, id);
+  }
+  walk(index_.trie(), Trie::kRoot, 0, {}, out);
+}
+
+void Walker::prepare(Term term) {
+  visited_ = 0;
+  store_.begin_step();
+  const Place root{&index_.trie(), Trie::kRoot};
+  if (!store_.has(term, kHasCall) && reach(root, store_.row(term)) >= kShortWalk) frame(root, term);
+}
+
+// Walks the strict subtree of `node` from the closed groups at `level`.
+void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter, Word* out) {
+  const Trie::Node& here = trie.node(node);
+  if (here.child_begin == here.child_end) return;
+  if (!filter.open()) {
+    const Trie::ItemRange items = trie.items(node);
+    if (items.low > filter.high || items.high < filter.low) return;
+    if (items.low >= filter.low && items.high <= filter.high) filter = {};
+  }
+  if (filter.open() && here.subtree_nodes >= kShortWalk) {
+    // Frames leave the group list; what remains is walked together.
+    for (std::size_t i = 0; i < levels_[level].items.size();) {
+      const Group group = levels_[level].items[i];
+      if (!store_.has(group.term, kHasCall) && apply_frame({&trie, node}, group, level + 1, out)) {
+        levels_[level].items.erase(levels_[level].items.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        ++i;
+      }
+    }
+  }
+  descend(trie, node, level, filter, out);
+}
+
+void Walker::descend(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter, Word* out) {
+  groups_at(level + 1);
+  if (levels_[level].items.empty()) return;
+  const Trie::Node& here = trie.node(node);
+  ByteSet live;
+  for (const Group& group : levels_[level].items) {
+    live = live | store_.class_map(store_.row(group.term)).live;
+  }
+  auto visit = [&](std::uint32_t child, unsigned byte) {
+    count_nodes(stats_.walk_nodes);
+    machine_.step(levels_[level], byte, levels_[level + 1]);
+    if (!levels_[level + 1].items.empty()) enter(trie, child, level + 1, filter, out);
+  };
+  if (live.size() * 4 < here.child_end - here.child_begin) {
+    live.each([&](unsigned byte) {
+      const std::uint32_t child = trie.child(node, static_cast<std::uint8_t>(byte));
+      if (child != Trie::kRoot) visit(child, byte);
+    });
+  } else {
+    for (std::uint32_t child = here.child_begin; child < here.child_end; ++child) {
+      if (live.has(trie.byte(child))) visit(child, trie.byte(child));
+    }
+  }
+}
+
+// Takes the tokens that end at `child` and goes on below it; the groups at `level` are not closed.
+void Walker::enter(const Trie& trie, std::uint32_t child, std::size_t level, Filter filter, Word* out) {
+  const Trie::Node& here = trie.node(child);
+  if (here.entry_begin != here.entry_end) {
+    const bool may_end = std::ranges::any_of(levels_[level].items, [this](const Group& g) {
+      return store_.at_token_end(g.term) != kNothing;
+    });
+    if (may_end) {
+      for (const Entry& entry : trie.entries_at(child)) {
+        if (filter.low <= entry.items && entry.items <= filter.high) set_bit(out, entry.token);
+      }
+    }
+  }
+  if (here.child_begin == here.child_end) return;
+  machine_.close(levels_[level]);
+  walk(trie, child, level, filter, out);
+}
+
+// How many nodes lie below the children that a row leads to: a bound on the walk.
+std::uint64_t Walker::reach(Place place, const Row& row) const {
+  const ByteSet& live = store_.class_map(row).live;
+  const Trie::Node& here = place.trie->node(place.node);
+  std::uint64_t nodes = 0;
+  for (std::uint32_t c = here.child_begin; c < here.child_end; ++c) {
+    if (live.has(place.trie->byte(c))) nodes += 1 + place.trie->node(c).subtree_nodes;
+  }
+  return nodes;
+}
+
+bool Walker::apply_frame(Place place, const Group& group, std::size_t level, Word* out) {
+  std::shared_ptr<const FrameMask> mask = known_frame(place, group.term);
+  if (mask == nullptr) {
+    if (reach(place, store_.row(group.term)) < kShortWalk) return false;
+    if (place.trie->unique()) {
+      if (apply_counted(place, group, level, out)) return true;
+      if (apply_beside(place, group, level, out)) return true;
+    }
+    mask = frame(place, group.term);
+  }
+  apply(*mask, group.parents, level, out);
+  return true;
+}
+
+void Walker::apply(const FrameMask& mask, SetId parents, std::size_t level, Word* out) {
+  if (!mask.dense.empty()) {
+    const std::size_t words = index_.words();
+    const Word* dense = mask.dense.data();
+    for (std::size_t i = 0; i < words; ++i) out[i] |= dense[i];
+  }
+  for (const std::uint32_t token : mask.sparse) set_bit(out, token);
+  if (mask.rest) walk_rest(*mask.rest, parents, level, {}, out);
+}
+
+void Walker::walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter, Word* out) {
+  Groups& groups = groups_at(level);
+  groups.clear();
+  machine_.pop(parents, groups);
+  machine_.close(groups);
+  walk(rest, Trie::kRoot, level, filter, out);
+}
+
+bool Walker::prefix_free(Term item) {
+  const auto found = prefix_free_.find(item);
+  if (found != prefix_free_.end()) return found->second;
+  // Every text of the item leads to the empty residual, and nowhere else it may end.
+  std::vector<Term> queue{item};
+  std::unordered_map<Term, bool> seen{{item, true}};
+  bool result = !store_.nullable(item);
+  for (std::size_t i = 0; result && i < queue.size(); ++i) {
+    const Row row = store_.row(queue[i]);
+    for (unsigned c = 1; result && c < row.classes; ++c) {
+      const Term next = store_.target(row, c);
+      if (next == kEmpty) continue;
+      result = !store_.nullable(next) && queue.size() < 256;
+      if (seen.emplace(next, true).second) queue.push_back(next);
+    }
+  }
+  prefix_free_.emplace(item, result);
+  return result;
+}
+
+const Walker::Counted* Walker::counted_form(Term t) {
+  const auto found = counted_.find(t);
+  if (found != counted_.end()) return found->second.reference == kNothing ? nullptr : &found->second;
+  Counted form;
+  const Node n = store_.node(t);
+  const Term head = n.kind == Kind::Concat ? n.a : t;
+  const Term last = n.kind == Kind::Concat ? n.b : kEmpty;
+  const Node h = store_.node(head);
+  if (h.kind == Kind::Repeat && (last == kEmpty || store_.node(last).kind == Kind::Bytes) &&
+      !store_.has(t, kHasCall) && prefix_free(h.a)) {
+    const ByteSet first = store_.class_map(store_.row(h.a)).live;
+    if (last == kEmpty || (first & store_.byte_set(last)).empty()) {
+      form.reference = store_.concat(store_.repeat(h.a, 0, kUnbounded), last);
+      form.low = h.b;
+      form.high = h.c;
+    }
+  }
+  const Counted& kept = counted_.emplace(t, form).first->second;
+  return kept.reference == kNothing ? nullptr : &kept;
+}
+
+bool Walker::apply_counted(Place place, const Group& group, std::size_t level, Word* out) {
+  const Counted* form = counted_form(group.term);
+  if (form == nullptr || form->reference == group.term) return false;
+  const Counted counted = *form;
+  const std::shared_ptr<const FrameMask> mask = frame(place, counted.reference);
+  if (!mask->counts) return false;
+  ++stats_.counted;
+  const ItemCounts& counts = *mask->counts;
+  const std::vector<ItemCounts::Taken>& inside = counts.inside;
+  if (counts.most.empty()) {  // few tokens: they are listed
+    for (const ItemCounts::Taken& taken : inside) {
+      if (taken.items <= counted.high) set_bit(out, taken.token);
+    }
+  } else {
+    const std::size_t n = std::min<std::size_t>(counted.high, counts.most.size() - 1);
+    const Word* dense = counts.most[n].data();
+    const bool listed = n == counts.most.size() - 1 && inside.front().items > counted.high;
+    const std::size_t words = index_.words();
+    if (!listed) {
+      for (std::size_t i = 0; i < words; ++i) out[i] |= dense[i];
+    } else {  // all but the longest; other groups' bits must stay, so the longest go in a copy
+      std::vector<Word> bits(dense, dense + words);
+      for (const ItemCounts::Taken& taken : inside) {
+        if (taken.items <= counted.high) break;
+        clear_bit(bits.data(), taken.token);
+      }
+      for (std::size_t i = 0; i < words; ++i) out[i] |= bits[i];
+    }
+  }
+  for (const ItemCounts::Taken& taken : counts.ending) {
+    if (counted.low <= taken.items && taken.items <= counted.high) set_bit(out, taken.token);
+  }
+  if (mask->rest) walk_rest(*mask->rest, group.parents, level, {counted.low, counted.high}, out);
+  return true;
+}
+
+// The residual that most bytes lead to.
+Term Walker::main_target(Term t) {
+  const Row row = store_.row(t);
+  std::array<std::uint16_t, 256> sizes{};
+  const ClassMap& map = store_.class_map(row);
+  for (unsigned b = 0; b < 256; ++b) ++sizes[map.of[b]];
+  unsigned best = 0;
+  for (unsigned c = 1; c < row.classes; ++c) {
+    if (best == 0 || sizes[c] > sizes[best]) best = c;
+  }
+  return store_.target(row, best);
+}
+
+bool Walker::apply_beside(Place place, const Group& group, std::size_t level, Word* out) {
+  if (store_.restricted()) return false;  // NoSplit would have to be compared too
+  const Term reference = main_target(group.term);
+  if (reference == kNothing || reference == group.term || store_.nullable(reference) ||
+      store_.nullable(group.term) || main_target(reference) != reference) {
+    return false;
+  }
+  const std::shared_ptr<const FrameMask> mask = frame(place, reference);
+  ++stats_.pair_walks;
+  std::vector<Word> bits(index_.words(), 0);
+  apply(*mask, group.parents, level, bits.data());
+  std::size_t budget = kPairBudget;
+  correct(*place.trie, place.node, group.term, reference, group.parents, level, budget, bits.data());
+  if (budget == 0) return false;
+  for (std::size_t i = 0; i < bits.size(); ++i) out[i] |= bits[i];
+  return true;
+}
+
+// Makes `out` right below `node`, where it holds the reference's tokens: t and the reference differ
+// here. Everything set or cleared lies in the subtree.
+void Walker::correct(const Trie& trie, std::uint32_t node, Term t, Term reference, SetId parents,
+                     std::size_t level, std::size_t& budget, Word* out) {
+  const Trie::Node& here = trie.node(node);
+  for (std::uint32_t child = here.child_begin; child < here.child_end && budget > 0; ++child) {
+    const unsigned byte = trie.byte(child);
+    const Term next = store_.step(t, byte);
+    const Term other = store_.step(reference, byte);
+    if (next == other) continue;
+    --budget;
+    count_nodes(stats_.pair_nodes);
+    if (next != kNothing && other != kNothing && !store_.nullable(next) && !store_.nullable(other)) {
+      set_entries(trie.entries_at(child), out);
+      correct(trie, child, next, other, parents, level, budget, out);
+      continue;
+    }
+    const Trie::Node& below = trie.node(child);
+    if (other != kNothing) clear_entries(trie.entries(below.entry_begin, below.subtree_entry_end), out);
+    if (next != kNothing) {
+      Groups& groups = groups_at(level);
+      groups.clear();
+      groups.items.push_back({next, parents});
+      enter(trie, child, level, {}, out);
+    }
+  }
+}
+
+}  // namespace grammaton

@@ -1,0 +1,105 @@
+// Masks: which tokens can follow in a configuration (DESIGN section 6, CONSTRUCTIONS 2 and 3).
+//
+// A mask is the union over the configuration's groups (t, K). A group whose walk would be long and
+// whose term is regular is a *frame*: its mask is a base that does not depend on K, joined with a walk
+// of the remainder trie in K. The base comes, in this order, from
+//   - the vocabulary's cache of frame masks;
+//   - counting: X{m,n} q is the frame X* q less the tokens with too many or too few items;
+//   - a pair walk: t runs beside a frame r that most bytes lead to, and only tokens on paths where
+//     the two differ are looked at (a key that must avoid the declared keys, beside any string);
+//   - a walk of the whole subtree, kept in the vocabulary's cache.
+// All other groups walk the trie together, node by node.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "automata/machine.hpp"
+#include "index/token_index.hpp"
+
+namespace grammaton {
+
+struct WalkStats {
+  std::uint64_t walk_nodes = 0;    // trie nodes visited by walks of configurations
+  std::uint64_t study_nodes = 0;   // trie nodes visited to make frame masks
+  std::uint64_t pair_nodes = 0;    // trie nodes where a pair walk differed
+  std::uint64_t pair_walks = 0;
+  std::uint64_t counted = 0;       // masks taken from counts
+  std::uint64_t frames_made = 0;
+};
+
+class Walker {
+ public:
+  Walker(Machine& machine, TokenIndex& index, const Limits& limits);
+
+  // Sets the bits of all tokens allowed in `configuration`; `out` holds index.words() zero words.
+  void mask(SetId configuration, Word* out);
+  const WalkStats& stats() const { return stats_; }
+  // Makes and keeps the frame mask of a regular term at the root, so that no request pays for it.
+  void prepare(Term term);
+
+ private:
+  // Items a remainder's frame must have taken; without a filter everything passes.
+  struct Filter {
+    std::uint32_t low = 0;
+    std::uint32_t high = kUnbounded;
+    bool open() const { return low == 0 && high == kUnbounded; }
+  };
+  struct Place {
+    const Trie* trie;
+    std::uint32_t node;
+  };
+  struct Counted {  // X{low,high} q
+    Term reference = kNothing;
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+  };
+
+  void walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter, Word* out);
+  void descend(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter, Word* out);
+  void enter(const Trie& trie, std::uint32_t child, std::size_t level, Filter filter, Word* out);
+  bool apply_frame(Place place, const Group& group, std::size_t level, Word* out);
+  void apply(const FrameMask& mask, SetId parents, std::size_t level, Word* out);
+  void walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter, Word* out);
+  bool apply_counted(Place place, const Group& group, std::size_t level, Word* out);
+  bool apply_beside(Place place, const Group& group, std::size_t level, Word* out);
+  void correct(const Trie& trie, std::uint32_t node, Term t, Term reference, SetId parents,
+               std::size_t level, std::size_t& budget, Word* out);
+  std::uint64_t reach(Place place, const Row& row) const;
+  Term main_target(Term t);
+  std::shared_ptr<const FrameMask> known_frame(Place place, Term t);
+  std::shared_ptr<const FrameMask> frame(Place place, Term t);
+  std::shared_ptr<const FrameMask> study(Place place, Term t);
+  const Counted* counted_form(Term t);
+  bool prefix_free(Term item);
+  void count_nodes(std::uint64_t& counter);
+  Groups& groups_at(std::size_t level);
+
+  struct FrameKey {
+    std::uint64_t trie;
+    std::uint32_t node;
+    Term term;
+    friend bool operator==(const FrameKey&, const FrameKey&) = default;
+  };
+  struct FrameKeyHasher {
+    std::size_t operator()(const FrameKey& k) const {
+      return static_cast<std::size_t>(mix64(k.trie, (std::uint64_t{k.node} << 32) | k.term));
+    }
+  };
+
+  Machine& machine_;
+  TermStore& store_;
+  TokenIndex& index_;
+  Limits limits_;
+  WalkStats stats_;
+  std::uint64_t visited_ = 0;  // in the mask under way
+  std::deque<Groups> levels_;
+  std::unordered_map<FrameKey, std::shared_ptr<const FrameMask>, FrameKeyHasher> frames_;
+  std::size_t frame_bytes_ = 0;
+  std::unordered_map<Term, Counted> counted_;
+  std::unordered_map<Term, bool> prefix_free_;
+};
+
+}  // namespace grammaton
