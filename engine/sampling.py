@@ -18,8 +18,8 @@ one before it left, renormalised, so the mask comes before all of them: a filter
 keep no allowed token.
 
 A draw is the inverse of the cumulative distribution in float64 at one uniform number from a CPU
-generator: one number a sampled token, whatever the mask or the device, and never a token of
-probability zero. Cost: a few passes over V, about a millisecond for 50,000 tokens.
+generator: one number a token that there was a choice about, whatever the device, and never a token
+of probability zero. Cost: a few passes over V, about a millisecond for 50,000 tokens.
 """
 
 from __future__ import annotations
@@ -206,6 +206,8 @@ class Sampler:
         if self.options.temperature == 0:
             return int(torch.argmax(logits).item())
         allowed = torch.nonzero(logits > -math.inf).flatten()
+        if allowed.shape[0] == 1:
+            return int(allowed.item())
         # float64 and a maximum of 0, so that no temperature makes 0 / 0 or an infinity of it.
         kept = filtered(logits[allowed].double() - largest, self.options)
         weights = torch.cumsum(torch.softmax(kept, dim=0), dim=0)

@@ -75,3 +75,13 @@ def engine(tokenizer: PreTrainedTokenizerFast) -> Iterator[Engine]:
     torch.set_num_threads(1)  # a tiny model only loses by more, and the machine is shared
     yield Engine(make_model(len(tokenizer) + TAIL), tokenizer)
     torch.set_num_threads(threads)
+
+
+def biased(engine: Engine, bias: dict[int, float]) -> LlamaForCausalLM:
+    """A copy of the engine's model that adds to some logits."""
+    model = make_model(engine.model.config.vocab_size)
+    added = torch.zeros(model.config.vocab_size)
+    for token, value in bias.items():
+        added[token] = value
+    model.lm_head.register_forward_hook(lambda _module, _inputs, output: output + added)
+    return model
