@@ -82,14 +82,18 @@ class Arrays:
 
 
 class Objects:
-    """What is said of objects: nodes of declared properties, of the others, required keys."""
+    """What is said of objects: nodes of declared properties, of the others, required keys.
 
-    __slots__ = ("declared", "other", "properties", "required")
+    `patterns` are (regular expression, its pointer, node) of `patternProperties`.
+    """
+
+    __slots__ = ("declared", "other", "patterns", "properties", "required")
 
     def __init__(self) -> None:
         self.properties: dict[str, Node] = {}
         self.declared = False
         self.other: Node | None = None
+        self.patterns: list[tuple[str, str, Node]] = []
         self.required: list[str] = []
 
 
@@ -253,7 +257,7 @@ class Nodes:
             raw = {"$ref": raw["$ref"]}
         if not self._later.isdisjoint(raw):
             raw = {word: value for word, value in raw.items() if word not in self._later}
-        asserting = patterned = False
+        asserting = False
         for keyword, value in raw.items():
             parser = _PARSERS.get(keyword)
             if parser is not None:
@@ -266,8 +270,6 @@ class Nodes:
                     if node.refused is None:
                         node.refused = []
                     node.refused.append((kinds, keyword, value))
-                    if keyword == "patternProperties":
-                        patterned = True
             elif not isinstance(keyword, str):
                 raise GrammarError(
                     f"the keys of a schema are strings, not {describe(keyword)}",
@@ -275,9 +277,6 @@ class Nodes:
                 )
         if "exclusiveMinimum" in raw or "exclusiveMaximum" in raw:
             _boolean_exclusives(node, raw)
-        if patterned and node.objects is not None:
-            # Which keys are others depends on the patterns: nothing false may be concluded.
-            node.objects.other = None
         node.trivial = not asserting
 
 
@@ -309,7 +308,6 @@ _REFUSED: dict[str, tuple[int, tuple[Any, ...]]] = {
     "uniqueItems": (ARRAY, (False,)),
     "contains": (ARRAY, ()),
     "unevaluatedItems": (ARRAY, _NOTHING_SAID),
-    "patternProperties": (OBJECT, ({},)),
     "propertyNames": (OBJECT, _NOTHING_SAID),
     "minProperties": (OBJECT, (0,)),
     "maxProperties": (OBJECT, ()),
@@ -517,6 +515,16 @@ def _additional(nodes: Nodes, node: Node, value: Any) -> None:
     _objects(node).other = nodes.child(node, value, "additionalProperties")
 
 
+def _pattern_properties(nodes: Nodes, node: Node, value: Any) -> None:
+    if not isinstance(value, dict):
+        raise bad(node, "patternProperties", "an object of schemas", value)
+    objects = _objects(node)
+    for pattern, raw in value.items():
+        path = f"patternProperties/{escape(pattern)}"
+        schema = nodes.child(node, raw, path)
+        objects.patterns.append((pattern, f"{node.pointer}/{path}", schema))
+
+
 def _required(nodes: Nodes, node: Node, value: Any) -> None:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise bad(node, "required", "an array of strings", value)
@@ -548,6 +556,7 @@ _PARSERS: dict[str, _Parser] = {
     "maxItems": _max_items,
     "properties": _properties,
     "additionalProperties": _additional,
+    "patternProperties": _pattern_properties,
     "required": _required,
 }
 assert not set(_PARSERS) & set(_REFUSED)

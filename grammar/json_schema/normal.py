@@ -36,6 +36,7 @@ from grammaton.grammar.json_schema.keywords import (
     STRING,
     Node,
     Nodes,
+    Objects,
     unsupported,
 )
 from grammaton.grammar.json_schema.numbers import Bounds, NumberTexts, exact
@@ -47,13 +48,15 @@ from grammaton.grammar.json_schema.positions import (
     required_members,
     settle,
 )
-from grammaton.grammar.json_schema.strings import StringFacts, StringTexts, encode
+from grammaton.grammar.json_schema.strings import KeySort, StringFacts, StringTexts, encode
 from grammaton.grammar.json_schema.values import Checker, canonical, kind_of, plain_number
 
 MAX_BRANCHES = 4096
 """Branches one position may have when its choices are multiplied out."""
 MAX_POSITIONS = 200_000
 """Positions one schema may have."""
+MAX_KEY_SORTS = 256
+"""Sorts of undeclared keys that the patternProperties of one object may make."""
 MAX_PROOF_POSITIONS = 500
 """Positions that may be looked at to show two branches of a oneOf disjoint."""
 
@@ -441,38 +444,76 @@ class Normaliser:
 
     def _object(self, flat: list[Node]) -> ObjectShape:
         said = [(node, node.objects) for node in flat if node.objects is not None]
+        facts = [each for _, each in said]
+        found: list[str] = []
+        for each in facts:
+            for pattern, pointer, _ in each.patterns:
+                self.strings.pattern_at(pattern, pointer)
+                if pattern not in found:
+                    found.append(pattern)
         position = self.position
-        others = [facts.other for _, facts in said if facts.other is not None]
         properties: dict[str, Position] = {}
-        required: dict[str, str] = {}
-        if len(said) == 1:
-            properties = {key: position((node,)) for key, node in said[0][1].properties.items()}
+        if len(facts) == 1 and not found:
+            properties = {key: position((node,)) for key, node in facts[0].properties.items()}
         else:
-            for _, facts in said:
-                for key in facts.properties:
+            for each in facts:
+                for key in each.properties:
                     if key not in properties:
-                        properties[key] = position(
-                            [
-                                node
-                                for _, each in said
-                                if (node := each.properties.get(key, each.other)) is not None
-                            ]
-                        )
-        other: Position | None = position(others)
-        if self.closed and not others and any(facts.declared for _, facts in said):
-            other = self.nothing
-        excluded = frozenset(properties)
-        for node, facts in said:
-            for key in facts.required:
+                        properties[key] = position(self._members(facts, found, key))
+        closed = (
+            self.closed
+            and all(each.other is None for each in facts)
+            and any(each.declared for each in facts)
+        )
+        required: dict[str, str] = {}
+        for node, each in said:
+            for key in each.required:
                 required.setdefault(key, node.pointer)
-        for key in required:
-            if key not in properties and other is not None:
-                properties[key] = other
-        if len(properties) > len(excluded):
-            excluded = frozenset(properties)
-        for key in [key for key in properties if not key.isascii() and encode(key) is None]:
-            properties[key] = self.nothing
-        return ObjectShape(properties, required, other, excluded)
+                if key not in properties:
+                    members = self._members(facts, found, key)
+                    patterned = any(self.strings.found(pattern, key) for pattern in found)
+                    if not closed or patterned:
+                        properties[key] = position(members)
+        for key in properties:
+            if not key.isascii() and encode(key) is None:
+                properties[key] = self.nothing
+        others = [
+            (sort, position(_nodes_for(facts, None, sort.found)))
+            for sort in self._sorts(frozenset(properties), found)
+            if sort.found or not closed
+        ]
+        return ObjectShape(properties, required, others)
+
+    def _members(self, facts: list[Objects], patterns: list[str], key: str) -> list[Node]:
+        """The schemas that hold of the property with this key."""
+        found = tuple(pattern for pattern in patterns if self.strings.found(pattern, key))
+        return _nodes_for(facts, key, found)
+
+    def _sorts(self, excluded: frozenset[str], patterns: list[str]) -> list[KeySort]:
+        """The sorts of undeclared keys, by the patterns found in them; empty sorts are left out."""
+        sorts = [KeySort(excluded)]
+        for pattern in patterns:
+            split = []
+            for sort in sorts:
+                split.append(KeySort(excluded, (*sort.found, pattern), sort.missing))
+                split.append(KeySort(excluded, sort.found, (*sort.missing, pattern)))
+            sorts = [sort for sort in split if self.strings.has_keys(sort)]
+            if len(sorts) > MAX_KEY_SORTS:
+                raise LimitExceeded(f"patternProperties overlap in over {MAX_KEY_SORTS} ways")
+        return sorts
+
+
+def _nodes_for(facts: list[Objects], key: str | None, found: tuple[str, ...]) -> list[Node]:
+    """The schemas for a property with a declared key, or an undeclared one with these patterns."""
+    nodes = []
+    for each in facts:
+        count = len(nodes)
+        if key is not None and key in each.properties:
+            nodes.append(each.properties[key])
+        nodes.extend(node for pattern, _, node in each.patterns if pattern in found)
+        if len(nodes) == count and each.other is not None:
+            nodes.append(each.other)
+    return nodes
 
 
 _ANY_STRING = StringFacts()

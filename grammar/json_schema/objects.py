@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from grammaton.grammar.json_schema.positions import ObjectShape
+from grammaton.grammar.json_schema.positions import ObjectShape, Position
+from grammaton.grammar.json_schema.strings import KeySort
 
 if TYPE_CHECKING:
     from grammaton.grammar.json_schema.rules import Lowering
@@ -27,23 +28,28 @@ if TYPE_CHECKING:
 def object_term(lowering: Lowering, shape: ObjectShape, depth: int) -> int:
     """The term of an object; `shape` is known to hold a value at this depth."""
     pieces = lowering.pieces
-    other = shape.other
-    if other is not None and not lowering.alive(other, depth + 1):
-        other = None
+    others = [
+        (sort, position) for sort, position in shape.others if lowering.alive(position, depth + 1)
+    ]
     keys = [
         key for key, position in shape.properties.items() if lowering.alive(position, depth + 1)
     ]
-    if not keys and other is None:
+    if not keys and not others:
         return int(lowering.store.concat([pieces.open("{"), pieces.close_brace]))
     first = lowering.store.rule("OBJECT")
-    lowering.later(lambda: _define(lowering, shape, depth, first, keys, other is not None))
+    lowering.later(lambda: _define(lowering, shape, depth, first, keys, others))
     counters = (0,) if keys else ()
     start = lowering.store.call(first, lowering.param(counters))
     return int(lowering.store.concat([pieces.open("{"), start]))
 
 
 def _define(
-    lowering: Lowering, shape: ObjectShape, depth: int, first: int, keys: list[str], others: bool
+    lowering: Lowering,
+    shape: ObjectShape,
+    depth: int,
+    first: int,
+    keys: list[str],
+    others: list[tuple[KeySort, Position]],
 ) -> None:
     store, pieces = lowering.store, lowering.pieces
     quote, quote_colon, space = pieces.quote, pieces.quote_colon, pieces.space
@@ -53,21 +59,23 @@ def _define(
         concat([quote, literal(key), quote_colon, term(properties[key], depth + 1), space])
         for key in keys
     ]
-    other = None
-    if others:
-        assert shape.other is not None
-        key = lowering.strings.key_rest(shape.excluded)
-        value = term(shape.other, depth + 1)
-        other = concat([quote, key, pieces.colon, value, space])
+    undeclared = [
+        concat(
+            [
+                *(quote, lowering.strings.key_rest(sort), pieces.colon),
+                *(term(position, depth + 1), space),
+            ]
+        )
+        for sort, position in others
+    ]
     if not members:
-        assert other is not None
-        _define_uniform(lowering, first, other, depth)
+        _define_uniform(lowering, first, store.union(undeclared), depth)
         return
     required = [i for i, key in enumerate(keys) if key in shape.required]
     if lowering.any_order:
-        _define_any_order(lowering, depth, first, members, required, other)
+        _define_any_order(lowering, depth, first, members, required, undeclared)
     else:
-        _define_in_order(lowering, depth, first, members, required, other)
+        _define_in_order(lowering, depth, first, members, required, undeclared)
 
 
 def _define_uniform(lowering: Lowering, first: int, member: int, depth: int) -> None:
@@ -84,7 +92,7 @@ def _define_in_order(
     first: int,
     members: list[int],
     required: list[int],
-    other: int | None,
+    others: list[int],
 ) -> None:
     count = len(members)
     last = required[-1] if required else -1
@@ -94,10 +102,10 @@ def _define_in_order(
         alternatives.append((member, [("between", 0, least, i)], [("set", 0, i + 1)]))
         if upcoming < len(required) and required[upcoming] == i:
             least, upcoming = i + 1, upcoming + 1
-    if other is not None:
+    for other in others:
         alternatives.append((other, [("between", 0, last + 1, count)], [("set", 0, count)]))
     ended = [("between", 0, last + 1, count)]
-    more = [] if other is not None else [("between", 0, 0, count - 1)]
+    more = [] if others else [("between", 0, 0, count - 1)]
     _define_rules(lowering, depth, first, alternatives, ended, more, not required)
 
 
@@ -107,7 +115,7 @@ def _define_any_order(
     first: int,
     members: list[int],
     required: list[int],
-    other: int | None,
+    others: list[int],
 ) -> None:
     count = len(members)
     alternatives: list[Any] = [
@@ -115,8 +123,8 @@ def _define_any_order(
         for i, member in enumerate(members)
     ]
     more: list[Any] = [("between", 0, 0, count - 1)]
-    if other is not None:
-        alternatives.append((other, [], []))
+    if others:
+        alternatives.extend((other, [], []) for other in others)
         more = []
     ended = [("all_seen", tuple(required))] if required else []
     _define_rules(lowering, depth, first, alternatives, ended, more, not required)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from grammaton.errors import UnsatisfiableGrammar
 from grammaton.grammar.json_schema.keywords import Node
+from grammaton.grammar.json_schema.strings import KeySort
 
 INFINITE = 1 << 30
 
@@ -50,31 +51,29 @@ class ArrayShape:
 
 
 class ObjectShape:
-    """Objects: positions of declared properties in order, of the others (None: no others).
+    """Objects: positions of declared properties in order, of the others by the sort of their key.
 
-    `required` holds the keys of `properties` that must be there; undeclared ones that must be are
-    properties too, after the declared. `excluded` are the keys that no other property may have.
+    `required` holds the keys that must be there, each with the pointer of the schema that says so;
+    undeclared ones are properties too, after the declared, if they can be there at all.
     """
 
-    __slots__ = ("excluded", "other", "properties", "required")
+    __slots__ = ("others", "properties", "required")
 
     def __init__(
         self,
         properties: dict[str, Position],
         required: dict[str, str],
-        other: Position | None,
-        excluded: frozenset[str],
+        others: list[tuple[KeySort, Position]],
     ) -> None:
         self.properties = properties
         self.required = required
-        self.other = other
-        self.excluded = excluded
+        self.others = others
 
     def members(self) -> Iterator[Position]:
         """All positions inside."""
         yield from self.properties.values()
-        if self.other is not None:
-            yield self.other
+        for _, position in self.others:
+            yield position
 
 
 class Position:

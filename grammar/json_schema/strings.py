@@ -30,6 +30,15 @@ class StringFacts:
     formats: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class KeySort:
+    """Keys of undeclared properties: none of `excluded`, by the patterns found in them or not."""
+
+    excluded: frozenset[str]
+    found: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
 class StringTexts:
     """Builds the terms of strings in one store; each distinct language is made once."""
 
@@ -39,7 +48,8 @@ class StringTexts:
         self._frames: dict[StringFacts, int] = {}
         self._patterns: dict[str, int] = {}
         self._formats: dict[str, int] = {}
-        self._keys: dict[frozenset[str], int] = {}
+        self._keys: dict[KeySort, int] = {}
+        self._sorts: dict[KeySort, int] = {}
 
     def string(self, facts: StringFacts) -> int:
         """A string value with these facts, quotes included; NOTHING if there is none."""
@@ -113,7 +123,13 @@ class StringTexts:
             return False
         if not facts.patterns and not facts.formats:
             return True
-        term = self._text(facts)
+        return self._matches(self._text(facts), value)
+
+    def found(self, pattern: str, value: str) -> bool:
+        """Whether a pattern is found in a decoded text."""
+        return self._matches(self.pattern(pattern), value)
+
+    def _matches(self, term: int, value: str) -> bool:
         for byte in value.encode("utf-8", "surrogatepass"):
             term = self.store.derivative(term, byte)
             if term == self.store.NOTHING:
@@ -132,17 +148,38 @@ class StringTexts:
         frame = pieces.string_frame("STRINGS", store.json(store.literals(texts)))
         return int(store.concat([pieces.quote, frame]))
 
-    def key_rest(self, excluded: frozenset[str]) -> int:
-        """A frame of the key of an undeclared property after its opening quote."""
-        if not excluded:
+    def has_keys(self, sort: KeySort) -> bool:
+        """Whether there is any key of a sort."""
+        if not sort.found and not sort.missing:
+            return True
+        return not self.store.is_empty(self._key(sort))
+
+    def key_rest(self, sort: KeySort) -> int:
+        """A frame of a key of a sort, after its opening quote."""
+        if not sort.excluded and not sort.found and not sort.missing:
             return self.pieces.any_string_rest
-        frame = self._keys.get(excluded)
+        frame = self._keys.get(sort)
         if frame is None:
-            store = self.store
-            texts = [encoded for key in excluded if (encoded := encode(key)) is not None]
-            others = store.json(store.complement(store.literals(texts)))
-            frame = self._keys[excluded] = self.pieces.string_frame("OTHER KEY", others)
+            name = " ".join(("KEY", *sort.found))
+            frame = self.pieces.string_frame(name[:80], self.store.json(self._key(sort)))
+            self._keys[sort] = frame
         return frame
+
+    def _key(self, sort: KeySort) -> int:
+        """The decoded keys of a sort that is not just any string."""
+        term = self._sorts.get(sort)
+        if term is None:
+            store = self.store
+            parts = [self.pattern(pattern) for pattern in sort.found]
+            others = [self.pattern(pattern) for pattern in sort.missing]
+            texts = [encoded for key in sort.excluded if (encoded := encode(key)) is not None]
+            if texts:
+                others.append(store.literals(texts))
+            if others:
+                parts.append(store.complement(store.union(others)))
+            term = store.intersect(parts) if len(parts) > 1 else parts[0]
+            self._sorts[sort] = term
+        return term
 
 
 def encode(text: str) -> bytes | None:

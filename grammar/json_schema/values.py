@@ -158,6 +158,10 @@ class Checker:
         whole = StringFacts(facts.min, facts.max, patterns, tuple(facts.formats))
         return self.strings.holds(whole, value)
 
+    def _found(self, pattern: str, pointer: str, key: str) -> bool:
+        self.strings.pattern_at(pattern, pointer)
+        return self.strings.found(pattern, key)
+
     def _array(self, value: list[Any], node: Node) -> bool:
         facts = node.arrays
         if facts is None:
@@ -177,7 +181,15 @@ class Checker:
         if any(key not in value for key in facts.required):
             return False
         for key, item in value.items():
-            schema = facts.properties.get(key, facts.other)
-            if schema is not None and not self.satisfies(item, schema):
+            schemas = [
+                schema
+                for pattern, pointer, schema in facts.patterns
+                if self._found(pattern, pointer, key)
+            ]
+            if key in facts.properties:
+                schemas.append(facts.properties[key])
+            elif not schemas and facts.other is not None:
+                schemas.append(facts.other)
+            if not all(self.satisfies(item, schema) for schema in schemas):
                 return False
         return True
