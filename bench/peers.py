@@ -77,7 +77,7 @@ class Grammaton:
         return Driven(matcher.accept, lambda: fill_mask(out))
 
     def states(self, constraint: Any) -> int:
-        return int(constraint.stats().get("masks_computed", 0))
+        return int(constraint.stats()["mask_misses"])
 
 
 class LLGuidance:
