@@ -54,6 +54,13 @@ Term TermStore::json(Term x, std::uint32_t phase) {
       const Term lifted = repeated ? repeat(json_char(), h.b, h.c) : json_char();
       return n.kind == Kind::Concat ? concat(lifted, json(n.b)) : lifted;
     }
+    // Inside a raw character there is one way to go on: its next byte.
+    if (h.kind == Kind::Bytes && !restricted_) {
+      const ByteSet& set = sets_[h.a];
+      if ((set.words[0] | set.words[1] | set.words[3]) == 0) {
+        return n.kind == Kind::Concat ? concat(head, json(n.b)) : head;
+      }
+    }
   }
   const Node& n = nodes_[x];
   auto flags = static_cast<std::uint8_t>(n.flags & kMaybeEmpty);

@@ -41,7 +41,8 @@ def from_text(store: TermStore, text: str) -> int:
 class _Group:
     """An open parenthesis, or a whole expression: what was read of it so far."""
 
-    opening: Token
+    lift: Token | None = None
+    """The `json` before the parenthesis."""
     branches: list[int] = field(default_factory=list)
     meets: list[int] = field(default_factory=list)
     operators: list[Token] = field(default_factory=list)
@@ -109,7 +110,7 @@ class _Parser:
     # Expressions
 
     def _expression(self) -> int:
-        stack = [_Group(self._peek())]
+        stack = [_Group()]
         while True:
             token = self._peek()
             group = stack[-1]
@@ -126,9 +127,9 @@ class _Parser:
                 group.nots.append(token)
             elif value == "(" or (token.kind == "name" and token.value == "json"):
                 self._at += 1
-                if token.kind == "name":
+                if not value:
                     self._expect("(")
-                stack.append(_Group(token))
+                stack.append(_Group(None if value else token))
             elif value == ")" and len(stack) > 1:
                 self._at += 1
                 stack.pop()
@@ -209,8 +210,8 @@ class _Parser:
         self._close_sequence(group, token)
         self._close_meet(group)
         term = self._store.union(group.branches)
-        if group.opening.kind == "name" and group.opening.value == "json":
-            self._check_regular(term, group.opening)
+        if group.lift is not None:
+            self._check_regular(term, group.lift)
             return self._store.json(term)
         return term
 

@@ -101,6 +101,11 @@ Term TermStore::chars(CodeRanges ranges) {
 
 Term TermStore::continuation_term(const CodeRanges& ranges, unsigned count, bool joined) {
   if (count == 0) return kEmpty;
+  if (ranges.size() == 1 && ranges[0].low == 0 && ranges[0].high == (std::uint32_t{1} << (6 * count)) - 1) {
+    // Every character with this lead: taken apart it would be 64 ** count of them.
+    const Term full = concat(bytes(ByteSet::range(0x80, 0xBF)), continuation_term({{0, (std::uint32_t{1} << (6 * (count - 1))) - 1}}, count - 1, joined));
+    return joined ? no_split(full) : full;
+  }
   const std::uint32_t width = std::uint32_t{1} << (6 * (count - 1));
   std::vector<std::pair<Term, ByteSet>> groups;
   auto add = [&groups](Term rest, unsigned byte) {

@@ -17,6 +17,7 @@ define assert nothing. A format's term is made when it is first used, some 10 to
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 from grammaton.grammar.regex import pattern_term
@@ -110,15 +111,31 @@ KNOWN_FORMATS = SUPPORTED_FORMATS | {
 
 
 def format_term(store: Any, name: str) -> int:
-    """The term of the texts of a supported format, over decoded characters."""
+    """The term of the texts of a supported format, over decoded characters.
+
+    A format is made once a process, in a store that is kept, and copied from there: copying costs
+    a hundredth of parsing its pattern.
+    """
+    with _lock:
+        kept, terms = _kept.setdefault(type(store), (type(store)(), {}))
+        if name not in terms:
+            terms[name] = _make(kept, name)
+    return int(store.import_term(kept, terms[name]))
+
+
+_lock = Lock()
+_kept: dict[type, tuple[Any, dict[str, int]]] = {}
+
+
+def _make(store: Any, name: str) -> int:
     pattern = _PATTERNS.get(name)
     if pattern is not None:
         return pattern_term(store, pattern, search=False)
-    leap = _leap_seconds(store)
-    time = int(store.union([pattern_term(store, _TIME, search=False), leap]))
-    if name == "time":
-        return time
-    return int(store.concat([pattern_term(store, _DATE + "[Tt]", search=False), time]))
+    time = pattern_term(store, _TIME, search=False)
+    if name == "date-time":
+        date = pattern_term(store, _DATE + "[Tt]", search=False)
+        return int(store.concat([date, store.union([time, _leap_seconds(store)])]))
+    return int(store.union([time, _leap_seconds(store)]))
 
 
 def _leap_seconds(store: Any) -> int:
@@ -128,16 +145,34 @@ def _leap_seconds(store: Any) -> int:
     - 1, or HH when MM is not 0 (of 24); with -HH:MM they are 59 - MM and 23 - HH. The hours and
     the minutes are two separate conditions, whose intersection is smaller than their product.
     """
+    digit = store.chars([(48, 57)])
+    two = store.concat([digit, digit])
+    colon = store.literal(b":")
+    hour_end = store.concat([two, store.literal(b":60"), _fraction(store)])
+    late = store.concat([colon, store.concat([store.chars([(48, 53)]), digit])])
+    late = store.intersect([late, store.complement(store.literal(b":00"))])
+
+    def text(form: str, *numbers: int) -> int:
+        return int(store.literal(form.format(*numbers).encode()))
+
     hours, minutes = [], []
     for offset in range(24):
-        hours.append(f"{(offset + 23) % 24:02}:.*\\+{offset:02}:00")
-        hours.append(f"{offset:02}:.*\\+{offset:02}:(?:0[1-9]|[1-5][0-9])")
-        hours.append(f"{23 - offset:02}:.*-{offset:02}:..")
+        hours.append([text("{:02}:", (offset + 23) % 24), hour_end, text("+{:02}:00", offset)])
+        hours.append([text("{:02}:", offset), hour_end, text("+{:02}", offset), late])
+        hours.append([text("{:02}:", 23 - offset), hour_end, text("-{:02}:", offset), two])
     for offset in range(60):
-        minutes.append(f"..:{(offset + 59) % 60:02}:.*\\+..:{offset:02}")
-        minutes.append(f"..:{59 - offset:02}:.*-..:{offset:02}")
-    zulu = "23:59:60(?:\\.[0-9]+)?[Zz]"
-    shape = f"{_HOUR}:{_MINUTE}:60(?:\\.[0-9]+)?[+\\-]{_HOUR}:{_MINUTE}"
-    parts = [shape, "|".join(hours), "|".join(minutes)]
-    offsets = store.intersect([pattern_term(store, part, search=False) for part in parts])
-    return int(store.union([pattern_term(store, zulu, search=False), offsets]))
+        end = text(":{:02}", offset)
+        for sign, minute in ((b"+", (offset + 59) % 60), (b"-", 59 - offset)):
+            middle = store.concat([_fraction(store), store.literal(sign), two])
+            minutes.append([two, text(":{:02}:60", minute), middle, end])
+    conditions = [store.union([store.concat(form) for form in forms]) for forms in (hours, minutes)]
+    zulu = store.concat(
+        [store.literal(b"23:59:60"), _fraction(store), store.literals([b"Z", b"z"])]
+    )
+    return int(store.union([zulu, store.intersect(conditions)]))
+
+
+def _fraction(store: Any) -> int:
+    """An optional fraction of a second."""
+    digits = store.repeat(store.chars([(48, 57)]), 1, None)
+    return int(store.union([store.EMPTY, store.concat([store.literal(b"."), digits])]))
