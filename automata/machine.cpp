@@ -15,27 +15,24 @@ Machine::Machine(TermStore& store, const Limits& limits) : store_(store), limits
 
 FrameId Machine::intern_frame(Term term, SetId parents) {
   const std::uint64_t h = mix64(term + 1, parents);
-  auto [first, last] = frame_lookup_.equal_range(h);
-  for (; first != last; ++first) {
-    const Frame& f = frames_[first->second];
-    if (f.term == term && f.parents == parents) return first->second;
-  }
+  const FrameId known = frame_lookup_.find(
+      h, [&](FrameId i) { return frames_[i].term == term && frames_[i].parents == parents; });
+  if (known != kNone) return known;
   if (frames_.size() + sets_.size() >= limits_.max_frames) {
     throw LimitFault("the stacks need more than max_frames = " + std::to_string(limits_.max_frames) +
                      " frames");
   }
   const auto id = static_cast<FrameId>(frames_.size());
   frames_.push_back({term, parents});
-  frame_lookup_.emplace(h, id);
+  frame_lookup_.insert(h, id);
   return id;
 }
 
 SetId Machine::intern_set(std::span<const FrameId> frames) {
   const std::uint64_t h = hash_words(frames);
-  auto [first, last] = set_lookup_.equal_range(h);
-  for (; first != last; ++first) {
-    if (std::ranges::equal(this->frames(first->second), frames)) return first->second;
-  }
+  const SetId known =
+      set_lookup_.find(h, [&](SetId i) { return std::ranges::equal(this->frames(i), frames); });
+  if (known != kNone) return known;
   if (frames_.size() + sets_.size() >= limits_.max_frames) {
     throw LimitFault("the stacks need more than max_frames = " + std::to_string(limits_.max_frames) +
                      " frames");
@@ -43,7 +40,7 @@ SetId Machine::intern_set(std::span<const FrameId> frames) {
   const auto id = static_cast<SetId>(sets_.size());
   sets_.emplace_back(static_cast<std::uint32_t>(members_.size()), static_cast<std::uint32_t>(frames.size()));
   members_.insert(members_.end(), frames.begin(), frames.end());
-  set_lookup_.emplace(h, id);
+  set_lookup_.insert(h, id);
   return id;
 }
 

@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -89,8 +88,8 @@ class Machine {
   std::vector<Frame> frames_;
   std::vector<FrameId> members_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> sets_;
-  std::unordered_multimap<std::uint64_t, FrameId> frame_lookup_;
-  std::unordered_multimap<std::uint64_t, SetId> set_lookup_;
+  InternTable frame_lookup_;
+  InternTable set_lookup_;
   std::vector<std::uint32_t> work_;
 };
 

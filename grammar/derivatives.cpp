@@ -17,10 +17,8 @@ std::uint32_t TermStore::intern_map(const std::array<std::uint8_t, 256>& of) {
     for (unsigned k = 0; k < 8; ++k) word = (word << 8) | of[i + k];
     h = mix64(h + 1, word);
   }
-  auto [first, last] = map_lookup_.equal_range(h);
-  for (; first != last; ++first) {
-    if (maps_[first->second].of == of) return first->second;
-  }
+  const std::uint32_t known = map_lookup_.find(h, [&](std::uint32_t i) { return maps_[i].of == of; });
+  if (known != kNone) return known;
   const auto index = static_cast<std::uint32_t>(maps_.size());
   ClassMap map;
   map.of = of;
@@ -28,7 +26,7 @@ std::uint32_t TermStore::intern_map(const std::array<std::uint8_t, 256>& of) {
     if (of[b] != 0) map.live.add(b);
   }
   maps_.push_back(map);
-  map_lookup_.emplace(h, index);
+  map_lookup_.insert(h, index);
   return index;
 }
 

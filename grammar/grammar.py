@@ -7,6 +7,9 @@ recognizer that is made at the first question and kept.
 
 Two grammars are *equal* when their text forms are, that is, when they have the same structure after
 the store's normalisation. Equal grammars have the same language; different ones may have it too.
+
+Front ends are imported when they are first used: together they cost some 50 ms, and most programs
+use one of them.
 """
 
 from __future__ import annotations
@@ -16,8 +19,6 @@ from typing import TYPE_CHECKING, Literal
 
 from grammaton._core import Recognizer, TermStore
 from grammaton.errors import GrammarError, UnsatisfiableGrammar
-from grammaton.grammar.regex import pattern_term
-from grammaton.grammar.text_form import from_text, to_text
 from grammaton.grammar.utf8 import check_utf8
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ class Grammar:
         Raises:
             GrammarError: a syntax error or an unsupported construct, with its place.
         """
+        from grammaton.grammar.regex import pattern_term
+
         store = TermStore()
         return cls(store, pattern_term(store, pattern, dialect=dialect, search=False))
 
@@ -135,7 +138,6 @@ class Grammar:
             UnsatisfiableGrammar: no instance satisfies the schema.
             GrammarError: the schema is not JSON, malformed, or refers to nowhere.
         """
-        # Imported here: the front end is large, and most programs use one front end.
         from grammaton.grammar.json_schema.lower import grammar_from_json_schema
 
         store, start = grammar_from_json_schema(
@@ -154,6 +156,8 @@ class Grammar:
             GrammarError: a syntax error, or a rule that is missing or defined twice, with its
                 place.
         """
+        from grammaton.grammar.text_form import from_text
+
         store = TermStore()
         return cls(store, from_text(store, text))
 
@@ -231,6 +235,8 @@ class Grammar:
     def __str__(self) -> str:
         text = self._text
         if text is None:
+            from grammaton.grammar.text_printer import to_text
+
             text = to_text(self.store, self.start)
             object.__setattr__(self, "_text", text)
         return text

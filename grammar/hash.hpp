@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 namespace grammaton {
 
@@ -49,5 +50,50 @@ inline std::uint64_t hash_words(std::span<const std::uint32_t> words, std::uint6
   for (const std::uint32_t word : words) h = mix64(h + 1, word);
   return h;
 }
+
+// Finds ids by content: open addressing over (hash, id), the caller compares and stores contents.
+class InternTable {
+ public:
+  // The id with this hash for which `same(id)` holds, or `none`.
+  template <typename Same>
+  std::uint32_t find(std::uint64_t hash, Same&& same) const {
+    const auto tag = static_cast<std::uint32_t>(hash >> 32);
+    for (std::size_t i = hash & mask();; i = (i + 1) & mask()) {
+      const Slot& slot = slots_[i];
+      if (slot.id == kFree) return kFree;
+      if (slot.tag == tag && same(slot.id)) return slot.id;
+    }
+  }
+  void insert(std::uint64_t hash, std::uint32_t id) {
+    if ((used_ + 1) * 2 > slots_.size()) grow();
+    place({static_cast<std::uint32_t>(hash >> 32), id, hash});
+    ++used_;
+  }
+
+  static constexpr std::uint32_t kFree = 0xFFFFFFFF;
+
+ private:
+  struct Slot {
+    std::uint32_t tag = 0;
+    std::uint32_t id = kFree;
+    std::uint64_t hash = 0;
+  };
+  std::size_t mask() const { return slots_.size() - 1; }
+  void place(const Slot& slot) {
+    std::size_t i = slot.hash & mask();
+    while (slots_[i].id != kFree) i = (i + 1) & mask();
+    slots_[i] = slot;
+  }
+  void grow() {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.id != kFree) place(slot);
+    }
+  }
+
+  std::vector<Slot> slots_ = std::vector<Slot>(16);
+  std::size_t used_ = 0;
+};
 
 }  // namespace grammaton

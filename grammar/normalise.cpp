@@ -224,15 +224,9 @@ class ProductiveRules {
  public:
   ProductiveRules(TermStore& source, TermStore& target, Copy& copy, const std::vector<Rule>& order)
       : source_(source), target_(target), copy_(copy), of_(source.rule_count(), false) {
-    for (bool changed = true; changed;) {
-      changed = false;
-      known_.assign(source.size(), 0);
-      for (const Rule rule : order) {
-        const RuleInfo& info = source.rule_info(rule);
-        if (of_[rule]) continue;
-        if (info.is_template ? template_ends(rule, 0) : ends(info.body)) of_[rule] = changed = true;
-      }
-    }
+    // Short searches first: one that runs long usually waits for a rule that a later round settles.
+    find(order, kShortSearch);
+    if (gave_up_) find(order, source.limits().max_step_terms);
   }
 
   bool call_ends(Rule rule, Param param) {
@@ -278,10 +272,56 @@ class ProductiveRules {
   }
 
  private:
+  static constexpr std::uint64_t kShortSearch = 512;
+
+  void find(const std::vector<Rule>& order, std::uint64_t search_limit) {
+    search_limit_ = search_limit;
+    gave_up_ = false;
+    for (bool changed = true; changed;) {
+      changed = false;
+      known_.assign(source_.size(), 0);
+      for (const Rule rule : order) {
+        const RuleInfo& info = source_.rule_info(rule);
+        if (of_[rule]) continue;
+        if (info.is_template ? template_ends(rule, 0) : ends(info.body)) of_[rule] = changed = true;
+      }
+    }
+  }
+
+  // Whether a template and those it goes on to have all their alternatives. Whoever defined it then
+  // vouches that it ends for every parameter that can be reached.
+  bool complete(Rule rule) {
+    std::vector<Rule> queue{rule};
+    std::set<Rule> visited{rule};
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      const Rule here = queue[i];
+      if (!source_.rule_info(here).is_template) {
+        if (!of_[here]) return false;
+        continue;
+      }
+      const std::size_t count = source_.rule_info(here).alternatives.size();
+      for (std::size_t k = 0; k < count; ++k) {
+        const Alternative& alternative = source_.rule_info(here).alternatives[k];
+        if (!present(alternative)) return false;
+        if (alternative.next != kNone && visited.insert(alternative.next).second) queue.push_back(alternative.next);
+      }
+    }
+    return true;
+  }
+
   bool template_ends(Rule rule, Param param) {
     const std::pair asked{rule, param};
     if (templates_that_end_.contains(asked)) return true;
     if (!templates_asked_.insert(asked).second) return false;  // within itself: no shorter end this way
+    const bool result = complete(rule) || search_end(rule, param);
+    templates_asked_.erase(asked);
+    if (result) templates_that_end_.insert(asked);
+    return result;
+  }
+
+  // Depth first through the parameters, with the alternatives that can end so far.
+  bool search_end(Rule rule, Param param) {
+    const std::pair asked{rule, param};
     std::vector<std::pair<Rule, Param>> queue{asked};
     std::set<std::pair<Rule, Param>> visited{asked};
     bool result = false;
@@ -305,15 +345,15 @@ class ProductiveRules {
         for (const Update& update : alternative.updates) value.apply(update);
         const std::pair next{alternative.next, source_.param(std::move(value))};
         if (visited.insert(next).second) queue.push_back(next);
-        if (visited.size() > source_.limits().max_step_terms) {
+        if (visited.size() > search_limit_) {
+          gave_up_ = true;
+          if (search_limit_ == kShortSearch) return false;
           throw LimitFault("deciding whether rule `" + source_.rule_info(rule).name +
                            "` can end took more than max_step_terms = " +
                            std::to_string(source_.limits().max_step_terms) + " states");
         }
       }
     }
-    templates_asked_.erase(asked);
-    if (result) templates_that_end_.insert(asked);
     return result;
   }
 
@@ -322,6 +362,8 @@ class ProductiveRules {
   Copy& copy_;
   std::vector<bool> of_;
   std::vector<std::uint8_t> known_;
+  std::uint64_t search_limit_ = kShortSearch;
+  bool gave_up_ = false;
   std::set<std::pair<Rule, Param>> templates_asked_;  // searches under way
   std::set<std::pair<Rule, Param>> templates_that_end_;
 };

@@ -45,17 +45,15 @@ Param TermStore::param(ParamValue value) {
   std::uint64_t h = 11;
   for (const std::uint64_t w : value.bits) h = mix64(h + 1, w);
   h = hash_words(value.counters, h + 17);
-  auto [first, last] = param_lookup_.equal_range(h);
-  for (; first != last; ++first) {
-    if (params_[first->second] == value) return first->second;
-  }
+  const Param known = param_lookup_.find(h, [&](Param p) { return params_[p] == value; });
+  if (known != kNone) return known;
   if (params_.size() >= limits_.max_terms) {
     throw LimitFault("the grammar needs more than max_terms = " + std::to_string(limits_.max_terms) +
                      " parameter values");
   }
   const auto id = static_cast<Param>(params_.size());
   params_.push_back(std::move(value));
-  param_lookup_.emplace(h, id);
+  param_lookup_.insert(h, id);
   return id;
 }
 

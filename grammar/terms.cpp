@@ -42,28 +42,25 @@ TermStore::TermStore(const Limits& limits) : limits_(limits), salt_(next_salt())
 
 std::uint32_t TermStore::intern_list(std::span<const Term> items) {
   const std::uint64_t h = hash_words(items);
-  auto [first, last] = list_lookup_.equal_range(h);
-  for (; first != last; ++first) {
-    if (std::ranges::equal(list(first->second), items)) return first->second;
-  }
+  const std::uint32_t known =
+      list_lookup_.find(h, [&](std::uint32_t i) { return std::ranges::equal(list(i), items); });
+  if (known != kNone) return known;
   const auto index = static_cast<std::uint32_t>(list_index_.size());
   list_index_.emplace_back(static_cast<std::uint32_t>(lists_.size()),
                            static_cast<std::uint32_t>(items.size()));
   lists_.insert(lists_.end(), items.begin(), items.end());
-  list_lookup_.emplace(h, index);
+  list_lookup_.insert(h, index);
   return index;
 }
 
 std::uint32_t TermStore::intern_set(const ByteSet& set) {
   std::uint64_t h = 3;
   for (const std::uint64_t w : set.words) h = mix64(h + 1, w);
-  auto [first, last] = set_lookup_.equal_range(h);
-  for (; first != last; ++first) {
-    if (sets_[first->second] == set) return first->second;
-  }
+  const std::uint32_t known = set_lookup_.find(h, [&](std::uint32_t i) { return sets_[i] == set; });
+  if (known != kNone) return known;
   const auto index = static_cast<std::uint32_t>(sets_.size());
   sets_.push_back(set);
-  set_lookup_.emplace(h, index);
+  set_lookup_.insert(h, index);
   return index;
 }
 
@@ -111,28 +108,12 @@ Hash128 TermStore::structural_hash(Kind kind, std::uint32_t a, std::uint32_t b,
 
 Term TermStore::intern(Kind kind, std::uint8_t flags, std::uint32_t a, std::uint32_t b,
                        std::uint32_t c) {
-  std::uint64_t h = mix64((std::uint64_t{a} << 32) | b, (std::uint64_t{c} << 8) | static_cast<std::uint64_t>(kind));
-  if (table_.used * 2 >= table_.slots.size()) {
-    Table bigger;
-    bigger.slots.assign(table_.slots.size() * 2, kNone);
-    bigger.used = table_.used;
-    const std::size_t mask = bigger.slots.size() - 1;
-    for (Term t = 0; t < nodes_.size(); ++t) {
-      const Node& n = nodes_[t];
-      std::uint64_t i = mix64((std::uint64_t{n.a} << 32) | n.b,
-                              (std::uint64_t{n.c} << 8) | static_cast<std::uint64_t>(n.kind));
-      while (bigger.slots[i & mask] != kNone) ++i;
-      bigger.slots[i & mask] = t;
-    }
-    table_ = std::move(bigger);
-  }
-  const std::size_t mask = table_.slots.size() - 1;
-  for (;; ++h) {
-    const std::uint32_t t = table_.slots[h & mask];
-    if (t == kNone) break;
+  const std::uint64_t h = mix64((std::uint64_t{a} << 32) | b, (std::uint64_t{c} << 8) | static_cast<std::uint64_t>(kind));
+  const Term known = table_.find(h, [&](Term t) {
     const Node& n = nodes_[t];
-    if (n.kind == kind && n.a == a && n.b == b && n.c == c) return t;
-  }
+    return n.kind == kind && n.a == a && n.b == b && n.c == c;
+  });
+  if (known != kNone) return known;
   if (nodes_.size() >= limits_.max_terms) {
     throw LimitFault("the grammar needs more than max_terms = " + std::to_string(limits_.max_terms) +
                      " terms");
@@ -148,8 +129,7 @@ Term TermStore::intern(Kind kind, std::uint8_t flags, std::uint32_t a, std::uint
   raw_rows_.emplace_back();
   emptiness_.push_back(0);
   first_call_index_.emplace_back(kNone, 0);
-  table_.slots[h & mask] = id;
-  ++table_.used;
+  table_.insert(h, id);
   return id;
 }
 

@@ -248,11 +248,6 @@ class TermStore {
   const Limits& limits() const { return limits_; }
 
  private:
-  struct Table {  // open addressing over ids; 0xFFFFFFFF is free
-    std::vector<std::uint32_t> slots = std::vector<std::uint32_t>(256, kNone);
-    std::size_t used = 0;
-  };
-
   Term intern(Kind kind, std::uint8_t flags, std::uint32_t a, std::uint32_t b, std::uint32_t c);
   Hash128 structural_hash(Kind kind, std::uint32_t a, std::uint32_t b, std::uint32_t c) const;
   std::span<const Term> list(std::uint32_t index) const {
@@ -286,16 +281,16 @@ class TermStore {
 
   Limits limits_;
   std::vector<Node> nodes_;
-  Table table_;
+  InternTable table_;
   std::vector<Term> lists_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> list_index_;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> list_lookup_;
+  InternTable list_lookup_;
   std::vector<ByteSet> sets_;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> set_lookup_;
+  InternTable set_lookup_;
   std::vector<CodeRanges> ranges_;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> range_lookup_;
+  InternTable range_lookup_;
   std::vector<ClassMap> maps_;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> map_lookup_;
+  InternTable map_lookup_;
 
   std::vector<Row> rows_;      // by term, live targets only
   std::vector<Row> raw_rows_;  // by term, before the emptiness filter
@@ -307,7 +302,7 @@ class TermStore {
 
   std::vector<RuleInfo> rules_;
   std::vector<ParamValue> params_;
-  std::unordered_multimap<std::uint64_t, Param> param_lookup_;
+  InternTable param_lookup_;
   std::unordered_map<std::uint64_t, Term> bodies_;  // template instances, by (rule, param)
 
   Term any_char_ = kNone;

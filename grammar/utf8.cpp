@@ -86,15 +86,11 @@ Term TermStore::chars(CodeRanges ranges) {
   }
   std::uint64_t h = 5;
   for (const CodeRange& r : ranges) h = mix64(h + 1, (std::uint64_t{r.low} << 32) | r.high);
-  auto [first, last] = range_lookup_.equal_range(h);
-  std::uint32_t index = kNone;
-  for (; first != last; ++first) {
-    if (ranges_[first->second] == ranges) index = first->second;
-  }
+  std::uint32_t index = range_lookup_.find(h, [&](std::uint32_t i) { return ranges_[i] == ranges; });
   if (index == kNone) {
     index = static_cast<std::uint32_t>(ranges_.size());
     ranges_.push_back(std::move(ranges));
-    range_lookup_.emplace(h, index);
+    range_lookup_.insert(h, index);
   }
   return intern(Kind::Chars, 0, index, restrict_now_ ? 1 : 0, 0);
 }
