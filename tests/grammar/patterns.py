@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 Tree = tuple[Any, ...]
@@ -22,6 +23,13 @@ NAMED = {"d": "17٣", "D": "ab é", "w": "ab1_é漢", "W": " -\n", "s": " \n\u20
 ASCII_NAMED = {**NAMED, "d": "17", "w": "ab1_", "W": " -é"}
 
 _CHARS = st.sampled_from(LETTERS * 4 + ODD)
+
+
+def examples(times: int) -> settings:
+    """The settings of the profile, with more examples."""
+    default = settings.default
+    assert default is not None
+    return settings(default, max_examples=default.max_examples * times)
 
 
 def _class_items() -> st.SearchStrategy[Any]:
@@ -165,7 +173,7 @@ def matching(draw: st.DrawFn, tree: Tree, named: dict[str, str] = NAMED) -> str:
             item = draw(st.sampled_from(items))
             if isinstance(item, str):
                 return item
-            return draw(st.sampled_from(named[item[1]] if item[0] == "named" else item))
+            return str(draw(st.sampled_from(named[item[1]] if item[0] == "named" else item)))
         case ("cat", parts):
             return "".join(draw(matching(part, named)) for part in parts)
         case ("alt", parts):

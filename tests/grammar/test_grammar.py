@@ -5,16 +5,22 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grammaton import Grammar, GrammarError, GrammatonError
 from grammaton._core import TermStore
+from tests.grammar.patterns import examples
 from tests.reference import ReferenceStore
 from tests.reference_language import Language
 from tests.strategies import Plan, plans, regular_plans, texts_near, within_budget
+
+UNTYPED: Any = Grammar
+"""`Grammar`, for calls that a type checker would refuse too."""
 
 BALANCED = 'start ::= "(" start ")" start | ""'
 
@@ -39,7 +45,7 @@ def test_questions_are_answered_as_the_reference_does(plan: Plan, data: st.DataO
 
 
 @given(regular_plans(4), regular_plans(4), st.data())
-@settings(max_examples=settings.default.max_examples * 2)
+@examples(2)
 @within_budget
 def test_operators_are_those_of_sets(left: Plan, right: Plan, data: st.DataObject) -> None:
     a, b = grammar_of(left), grammar_of(right)
@@ -164,27 +170,27 @@ def test_a_grammar_is_immutable() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Grammar("a", 0), "use Grammar.from_regex"),
-        (lambda: Grammar.literal(b"a"), "a literal must be a str, not bytes"),
-        (lambda: Grammar.literal("a\udc80"), "a literal holds a lone surrogate (U+DC80)"),
-        (lambda: Grammar.from_choices("abc"), "from_choices takes a list of str, not str"),
-        (lambda: Grammar.from_choices(3), "from_choices takes a list of str, not int"),
-        (lambda: Grammar.from_choices([]), "at least one text"),
-        (lambda: Grammar.from_choices(["a", 1]), "a choice must be a str, not int"),
-        (lambda: Grammar.from_choices(["\ud800"]), "a choice holds a lone surrogate"),
-        (lambda: Grammar.from_text(b""), "the text form must be a str, not bytes"),
-        (lambda: Grammar.from_regex(None), "a pattern must be a str, not NoneType"),
-        (lambda: Grammar.literal("a").repeat("2"), "min must be an int, not str"),
-        (lambda: Grammar.literal("a").repeat(True), "min must be an int, not bool"),
-        (lambda: Grammar.literal("a").repeat(0, 1.5), "max must be an int, not float"),
-        (lambda: Grammar.literal("a").repeat(-1), "min must be between 0 and"),
-        (lambda: Grammar.literal("a").repeat(0, 2**32), "max must be between 0 and"),
-        (lambda: Grammar.literal("a").repeat(3, 2), "min = 3 is above max = 2"),
-        (lambda: Grammar.literal("a").accepts(1), "a text must be str or bytes, not int"),
-        (lambda: Grammar.literal("a").accepts_prefix(None), "a text must be str or bytes"),
+        (lambda: UNTYPED("a", 0), "use Grammar.from_regex"),
+        (lambda: UNTYPED.literal(b"a"), "a literal must be a str, not bytes"),
+        (lambda: UNTYPED.literal("a\udc80"), "a literal holds a lone surrogate (U+DC80)"),
+        (lambda: UNTYPED.from_choices("abc"), "from_choices takes a list of str, not str"),
+        (lambda: UNTYPED.from_choices(3), "from_choices takes a list of str, not int"),
+        (lambda: UNTYPED.from_choices([]), "at least one text"),
+        (lambda: UNTYPED.from_choices(["a", 1]), "a choice must be a str, not int"),
+        (lambda: UNTYPED.from_choices(["\ud800"]), "a choice holds a lone surrogate"),
+        (lambda: UNTYPED.from_text(b""), "the text form must be a str, not bytes"),
+        (lambda: UNTYPED.from_regex(None), "a pattern must be a str, not NoneType"),
+        (lambda: UNTYPED.literal("a").repeat("2"), "min must be an int, not str"),
+        (lambda: UNTYPED.literal("a").repeat(True), "min must be an int, not bool"),
+        (lambda: UNTYPED.literal("a").repeat(0, 1.5), "max must be an int, not float"),
+        (lambda: UNTYPED.literal("a").repeat(-1), "min must be between 0 and"),
+        (lambda: UNTYPED.literal("a").repeat(0, 2**32), "max must be between 0 and"),
+        (lambda: UNTYPED.literal("a").repeat(3, 2), "min = 3 is above max = 2"),
+        (lambda: UNTYPED.literal("a").accepts(1), "a text must be str or bytes, not int"),
+        (lambda: UNTYPED.literal("a").accepts_prefix(None), "a text must be str or bytes"),
     ],
 )
-def test_bad_arguments(call, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_bad_arguments(call: Callable[[], object], message: str) -> None:
     with pytest.raises(GrammatonError, match=re.escape(message)):
         call()
 

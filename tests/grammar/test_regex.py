@@ -8,13 +8,13 @@ import warnings
 from collections.abc import Callable
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from grammaton import Grammar, GrammarError
 from grammaton._core import TermStore
 from grammaton.grammar.regex import pattern_term
-from tests.grammar.patterns import ASCII_NAMED, Render, near, trees
+from tests.grammar.patterns import ASCII_NAMED, Render, examples, near, trees
 
 LOOPED = "is not supported here"
 """In the message about repeating an anchor or a look-ahead."""
@@ -38,7 +38,7 @@ def attempt(make: Callable[[str], Grammar], pattern: str) -> Grammar | GrammarEr
 def test_acceptance_equals_fullmatch(anchors: bool) -> None:
     inside = outside = refused = 0
 
-    @settings(max_examples=settings.default.max_examples * 4)
+    @examples(4)
     @given(st.data())
     def compare(data: st.DataObject) -> None:
         nonlocal inside, outside, refused
@@ -68,7 +68,7 @@ def test_acceptance_equals_fullmatch(anchors: bool) -> None:
 def test_ecma_search_equals_the_same_in_python() -> None:
     inside = outside = refused = 0
 
-    @settings(max_examples=settings.default.max_examples * 4)
+    @examples(4)
     @given(st.data())
     def compare(data: st.DataObject) -> None:
         nonlocal inside, outside, refused
@@ -97,7 +97,7 @@ def test_ecma_search_equals_the_same_in_python() -> None:
 
 
 @given(st.text("aab1(|)[]{}*+?^$\\-,.:P<>=!#dDwnxuN0 ", max_size=12), st.data())
-@settings(max_examples=settings.default.max_examples * 10)
+@examples(10)
 def test_what_python_refuses_is_refused_and_the_rest_agrees(
     pattern: str, data: st.DataObject
 ) -> None:
@@ -119,7 +119,7 @@ def test_what_python_refuses_is_refused_and_the_rest_agrees(
 
 
 @given(st.text("ab1(|)[]{}*+?^$\\-,.:<>=!dDwnxupc0/ ", max_size=16))
-@settings(max_examples=settings.default.max_examples * 10)
+@examples(10)
 def test_any_text_is_an_ecma_pattern_or_an_error_with_its_place(pattern: str) -> None:
     found = attempt(search_grammar, pattern)
     if isinstance(found, GrammarError):

@@ -64,5 +64,5 @@ def test_errors(case: dict[str, Any]) -> None:
     error = caught.value
     assert error.message.startswith(case["message"])
     assert error.position == case["position"]
-    assert (error.position + 1 if error.end is None else error.end) == case["end"]
+    assert (error.end or case["position"] + 1) == case["end"]
     assert "^" in str(error).splitlines()[-1]

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grammaton import Grammar, GrammarError, LimitExceeded
 from grammaton._core import TermStore
 from grammaton.grammar import text_printer
 from grammaton.grammar.text_form import from_text, to_text
+from tests.grammar.patterns import examples
 from tests.reference import ReferenceStore
 from tests.reference_language import Language
 from tests.strategies import Plan, plans, texts_near, within_budget
 
 
 @given(plans())
-@settings(max_examples=settings.default.max_examples * 3)
+@examples(3)
 def test_printing_a_parsed_text_gives_the_text(plan: Plan) -> None:
     store = TermStore()
     text = to_text(store, plan.build(store))
@@ -25,14 +28,14 @@ def test_printing_a_parsed_text_gives_the_text(plan: Plan) -> None:
 
 
 @given(plans(), st.data())
-@settings(max_examples=settings.default.max_examples * 2)
+@examples(2)
 @within_budget
 def test_a_text_has_the_language_of_its_grammar(plan: Plan, data: st.DataObject) -> None:
     store = TermStore()
     text = to_text(store, plan.build(store))
     reference = ReferenceStore()
     start = plan.build(reference)
-    again = ReferenceStore()
+    again: Any = ReferenceStore()
     parsed = from_text(again, text)
     language = Language(reference, start)
     for _ in range(3):
