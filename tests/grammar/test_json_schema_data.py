@@ -19,9 +19,6 @@ from grammaton.errors import GrammatonError, UnsatisfiableGrammar, UnsupportedKe
 from grammaton.grammar.json_schema import grammar_from_json_schema
 
 STEP = 1 if os.environ.get("GRAMMATON_FULL_DATA") == "1" else 40
-DISPUTED = {
-    # Valid by the data set, though the schema's own words say otherwise; see the reason.
-}
 
 
 def _lines(folder: Path) -> Iterator[dict[str, Any]]:
@@ -39,8 +36,8 @@ def test_compiled_schemas_are_never_wrong(data_path: Path) -> None:
             grammar = grammar_from_json_schema(line["schema"], key_order="any")
             language = Recognizer(*grammar)
         except UnsupportedKeyword as refusal:
-            assert refusal.pointer is not None
             outcomes["refused"] += 1
+            wrong += [(line["id"], "no pointer")] if refusal.pointer is None else []
             continue
         except UnsatisfiableGrammar:
             outcomes["unsatisfiable"] += 1

@@ -8,7 +8,6 @@ from typing import Any
 
 from hypothesis import given, note
 from hypothesis import strategies as st
-from hypothesis_jsonschema import from_schema
 from jsonschema import Draft202012Validator
 
 from grammaton._core import Recognizer
@@ -106,6 +105,44 @@ def nearby(value: Any, schema: Schema, draw: st.DrawFn) -> Any:
     return draw(VALUES)
 
 
+def aimed(schema: Schema, root: Schema, draw: st.DrawFn, depth: int = 5) -> Any:
+    """A value that tries to be valid: it follows some of what the schema says."""
+    if isinstance(schema, bool) or isinstance(root, bool) or depth == 0:
+        return draw(SCALARS)
+    branches = [*schema.get("anyOf", []), *schema.get("allOf", []), *schema.get("oneOf", [])]
+    if "$ref" in schema:
+        branches.append(root["$defs"][schema["$ref"][-1]])
+    if branches and draw(st.booleans()):
+        return aimed(draw(st.sampled_from(branches)), root, draw, depth - 1)
+    listed = [*schema.get("enum", []), *([schema["const"]] if "const" in schema else [])]
+    if listed:
+        return draw(st.sampled_from(listed))
+    kinds = schema.get("type", ["object", "array", "string", "number"])
+    kind = draw(st.sampled_from([kinds] if isinstance(kinds, str) else kinds))
+    if kind == "object":
+        properties = schema.get("properties", {})
+        value = {}
+        for key in dict.fromkeys([*properties, *schema.get("required", []), "x"]):
+            if key in schema.get("required", []) or draw(st.booleans()):
+                inner = properties.get(key, schema.get("additionalProperties", True))
+                value[key] = aimed(inner, root, draw, depth - 1)
+        return value
+    if kind == "array":
+        least = schema.get("minItems", 0)
+        prefix = schema.get("prefixItems", [])
+        size = draw(st.integers(least, max(least, schema.get("maxItems", 3))))
+        rest = schema.get("items", True)
+        return [
+            aimed(prefix[i] if i < len(prefix) else rest, root, draw, depth - 1)
+            for i in range(size)
+        ]
+    if kind == "string":
+        return draw(st.text("abc\n\u00e9\U0001f600", max_size=3))
+    if kind in ("integer", "number"):
+        return draw(st.sampled_from([-4, -3, -1, 0, 1, 2.0, 3] + [1.5, 1.74] * (kind == "number")))
+    return draw(st.sampled_from([None, True, False]))
+
+
 def texts_of(value: Any) -> list[bytes]:
     return [
         json.dumps(value, ensure_ascii=ascii_only, separators=separators).encode()
@@ -121,11 +158,12 @@ def test_any_order_accepts_the_valid_and_stops_the_rest(data: st.DataObject) -> 
     try:
         language = language_of(schema, key_order="any")
     except UnsupportedKeyword as refusal:
-        assert refusal.pointer is not None
-        assert refusal.pointer.endswith("/oneOf")
+        if not str(refusal.pointer).endswith("/oneOf"):
+            raise
         return
     validator = Draft202012Validator(schema)
     values = data.draw(st.lists(VALUES, min_size=2, max_size=6))
+    values += [aimed(schema, schema, data.draw) for _ in range(4)]
     if language is not None:
         values += [nearby(value, schema, data.draw) for value in values]
         values += _made_by(language, data)
@@ -152,7 +190,8 @@ def _made_by(language: Recognizer, data: st.DataObject) -> list[Any]:
             text += chooser.choice(ahead)
         if language.accepts(text):
             value = json.loads(text)
-            if not _repeats(text):
+            # A number too large for a float is valid, but Python can't write it again.
+            if not _repeats(text) and "Infinity" not in json.dumps(value):
                 made.append(value)
     return made
 
@@ -177,7 +216,8 @@ def test_schema_order(data: st.DataObject) -> None:
     note(json.dumps(schema))
     language = language_of(schema)
     validator = Draft202012Validator(schema)
-    for value in data.draw(st.lists(VALUES, min_size=2, max_size=6)):
+    values = data.draw(st.lists(VALUES, min_size=2, max_size=6))
+    for value in [*values, *(aimed(schema, schema, data.draw) for _ in range(4))]:
         valid = validator.is_valid(value)
         in_order = json.dumps(value, sort_keys=True).encode()
         accepted = language is not None and language.accepts(in_order)
@@ -207,31 +247,7 @@ def test_indented_texts(data: st.DataObject) -> None:
     width = data.draw(st.integers(0, 3))
     language = language_of(schema, key_order="any", whitespace=width)
     validator = Draft202012Validator(schema)
-    for value in data.draw(st.lists(VALUES, min_size=2, max_size=5)):
+    for value in [aimed(schema, schema, data.draw) for _ in range(5)]:
         text = json.dumps(value, indent=width).encode()
         accepted = language is not None and language.accepts(text)
         assert accepted == validator.is_valid(value), text
-
-
-@given(st.data())
-def test_instances_of_another_generator(data: st.DataObject) -> None:
-    schema = data.draw(schemas(depth=2))
-    if isinstance(schema, dict):
-        schema.pop("$ref", None)
-    if "$ref" in json.dumps(schema) or "prefixItems" in json.dumps(schema):
-        return
-    note(json.dumps(schema))
-    try:
-        language = language_of(schema, key_order="any")
-    except UnsupportedKeyword:
-        return
-    validator = Draft202012Validator(schema)
-    instances = from_schema(schema)
-    if language is None or instances.is_empty:
-        assert instances.is_empty or not validator.is_valid(data.draw(instances))
-        return
-    value = data.draw(instances)
-    if "\\ud" in json.dumps(value):
-        return
-    for text in texts_of(value):
-        assert language.accepts(text) == validator.is_valid(value), text
