@@ -59,19 +59,27 @@ class ReferenceStore(TermTable):
     def __init__(self, limits: Limits | None = None) -> None:
         super().__init__()
         self.limits = limits or Limits()
+        self._residuals: dict[int, Language] = {}
 
     def is_empty(self, term: int) -> bool:
         base, prefix = self._base(term)
-        return not Language(self, base).viable(prefix)
+        return not self._goes_on(base, prefix)
 
     def derivative(self, term: int, byte: int) -> int:
         """A node ("residual", base, prefix): the texts w with prefix·w in the base's language."""
         self._check([term], regular=True)
         base, prefix = self._base(term)
         prefix += bytes([byte])
-        if not Language(self, base).viable(prefix):
+        if not self._goes_on(base, prefix):
             return self.NOTHING
         return self.intern(("residual", base, prefix))
+
+    def _goes_on(self, base: int, prefix: bytes) -> bool:
+        if not self.is_regular(base):
+            return Language(self, base).viable(prefix)
+        if base not in self._residuals:
+            self._residuals[base] = Language(self, base)
+        return self._residuals[base].viable(prefix)
 
     def _base(self, term: int) -> tuple[int, bytes]:
         match self.nodes[term]:

@@ -353,7 +353,7 @@ def vocabularies(
     """
     characters = [char.encode() for char in ALPHABET]
     alphabet = [bytes([byte]) for byte in sorted(set(b"".join(characters)))]
-    full = draw(st.booleans()) if full is None else full
+    full = bool(draw(st.integers(0, 2))) if full is None else full
     single = alphabet if full else draw(st.lists(st.sampled_from(alphabet), max_size=14))
     piece = st.one_of(
         st.sampled_from([char.encode() for char in PLAIN]),
@@ -391,7 +391,7 @@ def texts_near(draw: st.DrawFn, language: Language, max_len: int = 8) -> bytes:
     if kind == "any":
         return draw(st.text(ALPHABET, max_size=max_len)).encode()
     text = ""
-    for _ in range(draw(st.integers(0, max_len))):
+    for _ in range(draw(st.sampled_from(range(max_len, -1, -1)))):
         choices = [char for char in ALPHABET if language.viable((text + char).encode())]
         if not choices:
             break
