@@ -29,7 +29,7 @@ from grammaton.grammar.regex.ranges import (
 
 _COUNT = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
 _COUNT_WITHOUT_MINIMUM = re.compile(r"\{,[0-9]+\}")
-_NAMED_GROUP = re.compile(r"<(\w+|[\w$]+)>")
+_NAMED_GROUP = re.compile(r"<([\w$]+)>")
 _PROPERTY = re.compile(r"\{([A-Za-z0-9_=]+)\}")
 _BRACED = re.compile(r"\{([0-9a-fA-F]+)\}")
 _LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")

@@ -18,7 +18,7 @@ from grammaton.grammar.regex.nodes import Anchor, Chars, LookAhead, Node, Repeat
 from grammaton.grammar.regex.ranges import Ranges, invert, normalize
 from grammaton.grammar.utf8 import check_utf8
 
-MAX_NESTING = 150
+MAX_NESTING = 100
 MAX_REPEAT = 2**32 - 2
 """The largest count that Python's `re` takes; the core's counters are of the same width."""
 
@@ -33,17 +33,17 @@ class _Group:
     look: str = ""
     branches: list[Node] = field(default_factory=list)
     parts: list[Node] = field(default_factory=list)
-    quantifiable: str = "nothing to repeat"
-    """Empty when a quantifier may follow, otherwise why it may not."""
+    no_repeat: str = "nothing to repeat"
+    """Why no quantifier may follow; empty when one may."""
 
-    def push(self, node: Node, *, quantifiable: str = "") -> None:
+    def push(self, node: Node, *, no_repeat: str = "") -> None:
         self.parts.append(node)
-        self.quantifiable = quantifiable
+        self.no_repeat = no_repeat
 
     def branch(self) -> None:
         self.branches.append(cat(self.parts))
         self.parts = []
-        self.quantifiable = "nothing to repeat"
+        self.no_repeat = "nothing to repeat"
 
     def close(self) -> Node:
         self.branch()
@@ -96,7 +96,7 @@ class Parser(ABC):
             here = self.at
             char = self.text[here]
             group = stack[-1]
-            if char in "*+?" or char == "{":
+            if char in "*+?{":
                 self._quantifier(group)
                 continue
             if char == "[":
@@ -115,15 +115,15 @@ class Parser(ABC):
                     raise self.error("this parenthesis closes no group", here)
                 why = "a look-ahead cannot be repeated" if group.look else ""
                 stack.pop()
-                stack[-1].push(group.close(), quantifiable=why)
+                stack[-1].push(group.close(), no_repeat=why)
             elif char in self.anchors:
-                group.push(self.anchors[char], quantifiable="an anchor cannot be repeated")
+                group.push(self.anchors[char], no_repeat="an anchor cannot be repeated")
             elif char == ".":
                 group.push(Chars(self.dot))
             elif char == "\\":
                 item = self.escape(here, in_class=False)
                 if isinstance(item, Anchor):
-                    group.push(item, quantifiable="an anchor cannot be repeated")
+                    group.push(item, no_repeat="an anchor cannot be repeated")
                 else:
                     group.push(Chars(((item, item),) if isinstance(item, int) else item))
             else:
@@ -183,8 +183,8 @@ class Parser(ABC):
             self.at += 1
             low = int(self.text[here] == "+")
             high = 1 if self.text[here] == "?" else None
-        if group.quantifiable:
-            raise self.error(group.quantifiable, here, self.at)
+        if group.no_repeat:
+            raise self.error(group.no_repeat, here, self.at)
         if high is not None and high < low:
             raise self.error(
                 f"the repetition's minimum {low} is above its maximum {high}", here, self.at
@@ -196,7 +196,7 @@ class Parser(ABC):
         self.take("?")
         body = group.parts.pop()
         group.push(
-            Repeat(body, low, high, here, self.at, body.asserts), quantifiable="multiple repeat"
+            Repeat(body, low, high, here, self.at, body.asserts), no_repeat="multiple repeat"
         )
 
     def _class(self) -> Ranges:
