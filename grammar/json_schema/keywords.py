@@ -227,6 +227,14 @@ class Nodes:
             objects.other = self.node(False, pointer, self.document.resource)
         return node
 
+    def listed(self, nodes: list[Node]) -> Node:
+        """A node for the values that any of some nodes lists."""
+        node = self._new(True, nodes[0].pointer, self.document.resource)
+        node.parsed = True
+        values = [value for each in nodes for _, some in each.values or () for value in some]
+        node.values = [("enum", values)]
+        return node
+
     def _literal(self, value: Any, pointer: str) -> Node:
         node = self._new(True, pointer, self.document.resource)
         node.parsed = True

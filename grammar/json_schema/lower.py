@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from grammaton.errors import GrammatonError, LimitExceeded
-from grammaton.grammar.json_schema.document import Document, read
+from grammaton.grammar.json_schema.document import DRAFT_4, Document, read
 from grammaton.grammar.json_schema.keywords import Nodes
 from grammaton.grammar.json_schema.normal import Normaliser
 from grammaton.grammar.json_schema.numbers import NumberTexts
@@ -81,11 +81,12 @@ def lower_json_schema(
         )
     pieces = TextPieces(store, whitespace)
     try:
-        nodes = Nodes(Document(read(schema)))
+        document = Document(read(schema))
+        nodes = Nodes(document)
         normaliser = Normaliser(
             nodes,
             StringTexts(pieces),
-            NumberTexts(pieces),
+            NumberTexts(pieces, plain_integers=document.draft <= DRAFT_4),
             closed=additional_properties is False,
         )
         root = normaliser.position([nodes.root])

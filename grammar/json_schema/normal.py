@@ -21,7 +21,9 @@ refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from grammaton.errors import GrammarError, LimitExceeded, UnsupportedKeyword
@@ -111,6 +113,11 @@ class Normaliser:
         self.nothing = Position(())
         self.nothing.expanded = True
         self._relaxed_twin: Normaliser | None = None
+        self._plains: dict[Node, Node] = {}
+        self._summaries: dict[Node, tuple[int, dict[str, frozenset[Hashable]]]] = {}
+        self._proofs: dict[Position, bool | None] = {}
+        self._merged: dict[int, list[Node]] = {}
+        self._pairs: dict[int, list[tuple[Node, Node, int]]] = {}
 
     def position(self, nodes: Sequence[Node]) -> Position:
         """The position of a conjunction of nodes."""
@@ -171,6 +178,11 @@ class Normaliser:
 
     def is_empty(self, position: Position) -> bool | None:
         """Whether no value fits, looking at required members only; None when it takes too long."""
+        if position not in self._proofs:
+            self._proofs[position] = self._prove_empty(position)
+        return self._proofs[position]
+
+    def _prove_empty(self, position: Position) -> bool | None:
         self.expand(position)
         found = {position: None}
         todo = [position]
@@ -202,6 +214,7 @@ class Normaliser:
             keyword, options, owner, path = branch.choices[0]
             if keyword == "oneOf" and not self.relaxed:
                 self._check_disjoint(branch, options, owner)
+            options = self._merge_values(options)
             made += len(options)
             if made > MAX_BRANCHES:
                 raise LimitExceeded(
@@ -212,6 +225,21 @@ class Normaliser:
                 position.reasons.append((f"{owner.pointer}/{keyword}", f"{keyword!r} is empty"))
             for option in reversed(options):
                 stack.append(_Branch(dict(branch.flat), branch.kinds, [(option, path)], list(rest)))
+
+    def _merge_values(self, options: list[Node]) -> list[Node]:
+        """The options of a choice, those that only list values taken as one list."""
+        merged = self._merged.get(id(options))
+        if merged is None:
+            merged, listed = [], []
+            for option in options:
+                if len(options) > 2 and _only_lists(self.nodes.parse(option)):
+                    listed.append(option)
+                else:
+                    merged.append(option)
+            if listed:
+                merged.insert(0, self.nodes.listed(listed))
+            self._merged[id(options)] = merged
+        return merged
 
     def _resolve(self, branch: _Branch, position: Position) -> bool:
         """Takes everything that holds without a choice into a branch; False if it is empty."""
@@ -261,33 +289,73 @@ class Normaliser:
 
     def _check_disjoint(self, branch: _Branch, options: list[Node], owner: Node) -> None:
         """Raises unless no two of the options can hold of the same value in this branch."""
-        if len(options) < 2:
-            return
-        twin = self._twin()
-        beside = [node.plain() for node in branch.flat]
-        alive = [
-            option
-            for option in options
-            if branch.kinds & self._kinds(option)
-            and twin.is_empty(twin.position([option])) is not True
-        ]
-        for i, one in enumerate(alive):
-            for other in alive[i + 1 :]:
-                if not self._kinds(one) & self._kinds(other) & branch.kinds:
+        for one, other, kinds in self._overlaps(options):
+            if not kinds & branch.kinds:
+                continue
+            if branch.flat:
+                beside = [self._plain(node) for node in branch.flat]
+                if self._twin().is_empty(self._twin().position([*beside, one, other])):
                     continue
-                if twin.is_empty(twin.position([one, other])):
-                    continue
-                if beside and twin.is_empty(twin.position([*beside, one, other])):
-                    continue
-                raise unsupported(
-                    owner,
-                    "oneOf",
-                    "is enforced only where no two of its schemas can hold of the same value yet; "
-                    f"{one.pointer} and {other.pointer} may",
-                )
+            raise unsupported(
+                owner,
+                "oneOf",
+                "is enforced only where no two of its schemas can hold of the same value yet; "
+                f"{one.pointer} and {other.pointer} may",
+            )
 
-    def _kinds(self, node: Node) -> int:
-        return self.nodes.parse(node).kinds
+    def _overlaps(self, options: list[Node]) -> list[tuple[Node, Node, int]]:
+        """The pairs of schemas that may hold of the same value, and the kinds of such values."""
+        pairs = self._pairs.get(id(options))
+        if pairs is not None:
+            return pairs
+        twin = self._twin()
+        pairs = self._pairs[id(options)] = []
+        facts = [(option, *self._summary(option)) for option in options]
+        for i, (one, kinds, tags) in enumerate(facts):
+            for other, other_kinds, other_tags in facts[i + 1 :]:
+                common = kinds & other_kinds
+                if not common or (common == OBJECT and _tell_apart(tags, other_tags)):
+                    continue
+                if not twin.is_empty(twin.position([one, other])):
+                    pairs.append((one, other, common))
+        return pairs
+
+    def _plain(self, node: Node) -> Node:
+        plain = self._plains.get(node)
+        if plain is None:
+            plain = self._plains[node] = node.plain()
+        return plain
+
+    def _summary(self, node: Node) -> tuple[int, dict[str, frozenset[Hashable]]]:
+        """What is cheaply known of a schema's values: kinds, and tags of objects.
+
+        A tag is a required property with finitely many values.
+        """
+        known = self._summaries.get(node)
+        if known is not None:
+            return known
+        # Until it is known it may be anything, which also ends a circle.
+        self._summaries[node] = (ANYTHING, {})
+        self.nodes.parse(node)
+        kinds = node.kinds
+        tags: dict[str, frozenset[Hashable]] = {}
+        for _, values in node.values or ():
+            kinds &= reduce(or_, (kind_of(value, node.pointer) for value in values), 0)
+        if node.objects is not None:
+            for key in node.objects.required:
+                child = node.objects.properties.get(key)
+                listed = None if child is None else self.nodes.parse(child).values
+                if listed is not None:
+                    tags[key] = frozenset(canonical(value) for value in listed[0][1])
+        for other in node.same or ():
+            if other is not None:
+                other_kinds, other_tags = self._summary(other)
+                kinds &= other_kinds
+                tags.update(other_tags)
+        for _, options in node.choices or ():
+            kinds &= reduce(or_, (self._summary(option)[0] for option in options), 0)
+        self._summaries[node] = (kinds, tags)
+        return kinds, tags
 
     def _twin(self) -> Normaliser:
         if self._relaxed_twin is None:
@@ -357,7 +425,9 @@ class Normaliser:
         if texts:
             position.scalars[self.strings.values(tuple(texts))] = None
         if numbers:
-            position.scalars[self.numbers.values(tuple(numbers))] = None
+            position.scalars[self.numbers.values(tuple(numbers), integer=not kinds & FRACTION)] = (
+                None
+            )
         for value in containers.values():
             node = self.nodes.constant(value, pointer)
             if isinstance(value, list):
@@ -505,7 +575,7 @@ class Normaliser:
 
 def _nodes_for(facts: list[Objects], key: str | None, found: tuple[str, ...]) -> list[Node]:
     """The schemas for a property with a declared key, or an undeclared one with these patterns."""
-    nodes = []
+    nodes: list[Node] = []
     for each in facts:
         count = len(nodes)
         if key is not None and key in each.properties:
@@ -531,6 +601,31 @@ def _filters(node: Node, owner: Node) -> bool:
         or node.denied is not None
         or node.conditions is not None
         or (node.values is not None and (node is not owner or len(node.values) > 1))
+    )
+
+
+def _tell_apart(
+    tags: dict[str, frozenset[Hashable]], others: dict[str, frozenset[Hashable]]
+) -> bool:
+    """Whether some tag of two sorts of objects has no value in common."""
+    return any(key in others and values.isdisjoint(others[key]) for key, values in tags.items())
+
+
+def _only_lists(node: Node) -> bool:
+    """Whether a node says nothing but one list of values."""
+    return (
+        node.values is not None
+        and len(node.values) == 1
+        and node.kinds == ANYTHING
+        and node.same is None
+        and node.choices is None
+        and node.strings is None
+        and node.numbers is None
+        and node.arrays is None
+        and node.objects is None
+        and node.refused is None
+        and node.denied is None
+        and node.conditions is None
     )
 
 

@@ -10,7 +10,7 @@ Multiples, constants and bounds with free exponents are no regular language, so 
 
 A number without bounds, or with its sign alone fixed, has every spelling of RFC 8259, section 6.
 An integer is what JSON Schema calls one (validation 2020-12, section 6.1.1): `1.0` is an integer,
-and so is `1e+22`.
+and so is `1e+22`; up to draft 4 it is a number without fraction and exponent.
 
 Zero has a minus sign in some texts; `-0` is the number 0. Bounds are exact decimals.
 A bound costs a few terms for each of its digits; everything is made once for each distinct bound.
@@ -142,16 +142,21 @@ def _negated(value: Exact) -> Exact:
 
 
 class NumberTexts:
-    """Builds the terms of numbers in one store; each distinct one is made once."""
+    """Builds the terms of numbers in one store; each distinct one is made once.
 
-    def __init__(self, pieces: TextPieces) -> None:
+    Args:
+        plain_integers: integers have neither fraction nor exponent, as drafts up to 4 say.
+    """
+
+    def __init__(self, pieces: TextPieces, *, plain_integers: bool = False) -> None:
         store = pieces.store
         self.pieces = pieces
+        self.plain_integers = plain_integers
         self.store = store
         self.nothing: int = store.NOTHING
         self.empty: int = store.EMPTY
         self._frames: dict[tuple[bool, Bounds], int] = {}
-        self._values: dict[tuple[Exact, ...], int] = {}
+        self._values: dict[tuple[bool, tuple[Exact, ...]], int] = {}
         self._made = False
 
     def _make(self) -> None:
@@ -198,29 +203,33 @@ class NumberTexts:
             self._frames[key] = frame
         return frame
 
-    def values(self, values: tuple[Exact, ...]) -> int:
-        """The texts of finitely many numbers."""
-        term = self._values.get(values)
+    def values(self, values: tuple[Exact, ...], *, integer: bool) -> int:
+        """The texts of finitely many numbers; `integer` when they must be integers."""
+        key = (integer and self.plain_integers, values)
+        term = self._values.get(key)
         if term is None:
             self._make()
-            term = self._or(*[self._value(value) for value in values])
+            term = self._or(*[self._value(value, key[0]) for value in values])
             if len(values) > 1:
                 term = self.pieces.frame("NUMBERS", term)
-            self._values[values] = term
+            self._values[key] = term
         return term
 
-    def _value(self, value: Exact) -> int:
+    def _value(self, value: Exact, plain_integer: bool) -> int:
         if value == 0:
-            return self._then(self._maybe(self.minus), self.zero, self.no_fraction)
+            fraction = self.empty if plain_integer else self.no_fraction
+            return self._then(self._maybe(self.minus), self.zero, fraction)
         digits = Digits.of(_magnitude(value))
         if digits.fraction:
-            plain = self._then(
-                self.store.literal(f"{digits.whole}.{digits.fraction}".encode()), self.zeros
-            )
+            written = f"{digits.whole}.{digits.fraction}".encode()
+            plain = self._then(self.store.literal(written), self.zeros)
         else:
-            plain = self._then(self.store.literal(digits.whole.encode()), self.no_fraction)
+            plain = int(self.store.literal(digits.whole.encode()))
+            if not plain_integer:
+                plain = self._then(plain, self.no_fraction)
         exponent = digits.exponent
-        if not SMALL_EXPONENT < exponent < LARGE_EXPONENT and self._in_range(exponent):
+        scientific = not SMALL_EXPONENT < exponent < LARGE_EXPONENT and not plain_integer
+        if scientific and self._in_range(exponent):
             mantissa = digits.digits[0]
             if len(digits.digits) > 1:
                 mantissa += "." + digits.digits[1:]
@@ -291,6 +300,8 @@ class NumberTexts:
                 last -= 1
             if last < first:
                 return self.nothing
+        if self.plain_integers:
+            return self._whole_range(first, last)
         plain = self._then(self._whole_range(first, last), self.no_fraction)
         if last is not None and last < 10**LARGE_EXPONENT:
             return plain

@@ -88,6 +88,7 @@ class Checker:
         self.nodes = nodes
         self.strings = strings
         self._listed: dict[int, frozenset[Hashable]] = {}
+        self._wholes: dict[Node, StringFacts] = {}
 
     def satisfies(self, value: Any, node: Node) -> bool:
         """Whether a value is valid against a schema.
@@ -152,10 +153,13 @@ class Checker:
         facts = node.strings
         if facts is None:
             return True
-        for pattern, pointer in facts.patterns:
-            self.strings.pattern_at(pattern, pointer)
-        patterns = tuple(pattern for pattern, _ in facts.patterns)
-        whole = StringFacts(facts.min, facts.max, patterns, tuple(facts.formats))
+        whole = self._wholes.get(node)
+        if whole is None:
+            for pattern, pointer in facts.patterns:
+                self.strings.pattern_at(pattern, pointer)
+            patterns = tuple(pattern for pattern, _ in facts.patterns)
+            whole = StringFacts(facts.min, facts.max, patterns, tuple(facts.formats))
+            self._wholes[node] = whole
         return self.strings.holds(whole, value)
 
     def _found(self, pattern: str, pointer: str, key: str) -> bool:
