@@ -5,7 +5,7 @@
     text        JSON text: white space, brackets, frames
     strings, formats, numbers    scalar languages
     values      enum and const
-    positions, normal   conjunctions and choices, by kind of value
+    positions, normal, merge, disjoint    conjunctions and choices, by kind of value
     arrays, objects, rules       positions to rules
     lower       the entry point
 
