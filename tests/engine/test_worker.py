@@ -19,7 +19,7 @@ from grammaton.engine.decode import SupportsConstraint  # noqa: E402
 from grammaton.engine.worker import SupportsMatching  # noqa: E402
 from grammaton.errors import GrammatonError, LimitExceeded, TokenRejected, VocabularyError  # noqa: E402
 from grammaton.grammar.grammar import Grammar  # noqa: E402
-from grammaton.index import Vocabulary, compile  # noqa: A004, E402
+from grammaton.index import Vocabulary, compile  # noqa: E402
 from tests.engine.conftest import TAIL, make_model  # noqa: E402
 
 
@@ -59,6 +59,12 @@ class SpyMatcher:
 
     def accept_bytes(self, data: bytes) -> bool:
         return self.inner.accept_bytes(data)
+
+    def rollback(self, n: int) -> None:
+        self.inner.rollback(n)
+
+    def forced_bytes(self) -> bytes:
+        return self.inner.forced_bytes()
 
     def forced_tokens(self, *, mode: Literal["exact", "canonical"] = "exact") -> list[int]:
         return self.inner.forced_tokens(mode=mode)
@@ -138,10 +144,9 @@ def test_what_a_matcher_raises_reaches_the_caller(
     stream = engine.stream(
         "hi", Spy(engine.compile(grammar), fail_at=fail_at), forced=forced, seed=1
     )
-    pieces = []
+    pieces: list[str] = []
     with pytest.raises(LimitExceeded):
-        for piece in stream:
-            pieces.append(piece)
+        pieces.extend(stream)
     result = stream.result
     assert result.finish_reason == "error"
     assert isinstance(result.error, LimitExceeded)
