@@ -60,6 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=DATA, help=f"the data set ({DATA})")
     parser.add_argument("--engines", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--compact", action="store_true", help="no whitespace between JSON tokens")
+    parser.add_argument("--worst", type=int, default=0, help="list the slowest cold masks (0)")
     parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
     parser.add_argument("--worker", choices=PEERS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -80,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             results[engine] = json.loads((folder / f"{engine}.json").read_text())
         report = _report(walks, results, folder)
     _print(report)
+    _print_worst(walks, results, options.worst)
     if options.out:
         options.out.write_text(json.dumps(report, indent=1) + "\n")
 
@@ -359,6 +361,21 @@ def _print(report: dict[str, Any]) -> None:
             f"strings; tokens allowed by {left} only {counts['only left']}, by {right} only "
             f"{counts['only right']}"
         )
+
+
+def _print_worst(walks: list[Walk], results: dict[str, Any], count: int) -> None:
+    """The slowest cold masks of each engine, with the text before them."""
+    for engine, result in results.items():
+        masks = [
+            (seconds, walk, i)
+            for walk, times in zip(walks, result["cold"], strict=True)
+            for i, seconds in enumerate(times)
+        ]
+        masks.sort(key=lambda mask: -mask[0])
+        for seconds, walk, i in masks[:count]:
+            before = walk.text[max(0, walk.starts[i] - 50) : walk.starts[i]]
+            place = "in a string" if walk.in_string[i] else ""
+            print(f"{engine:11}{seconds * 1e6:9.1f} us {walk.name:32} {before!r} {place}")
 
 
 if __name__ == "__main__":

@@ -32,12 +32,16 @@ class Walk:
         schema: the JSON Schema.
         token_ids: the instance's text as tokens.
         in_string: for each of the `len(token_ids) + 1` masks, whether it is inside a JSON string.
+        starts: for each mask, the offset in `text` where it stands.
+        text: the instance.
     """
 
     name: str
     schema: Any
     token_ids: list[int]
     in_string: list[bool]
+    starts: list[int]
+    text: str
 
 
 def tokenizer_path() -> Path:
