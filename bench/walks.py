@@ -75,13 +75,9 @@ def shuffled_walks(data: Path, seed: int, *, compact: bool) -> Iterator[Walk]:
             text = json.dumps(instances[0], ensure_ascii=False, separators=separators)
             encoding = tokenizer.encode(text, add_special_tokens=False)
             inside = _string_interior(text)
-            starts = [start for start, _ in encoding.offsets]
-            yield Walk(
-                entry["id"],
-                entry["schema"],
-                encoding.ids,
-                [inside[i] for i in (*starts, len(text))],
-            )
+            starts = [*(start for start, _ in encoding.offsets), len(text)]
+            in_string = [inside[start] for start in starts]
+            yield Walk(entry["id"], entry["schema"], encoding.ids, in_string, starts, text)
 
 
 def save(walks: list[Walk], path: Path) -> None:
