@@ -84,10 +84,11 @@ class Arrays:
 class Objects:
     """What is said of objects: nodes of declared properties, of the others, required keys.
 
-    `patterns` are (regular expression, its pointer, node) of `patternProperties`.
+    `patterns` are (regular expression, its pointer, node) of `patternProperties`; `min` and `max`
+    the number of properties.
     """
 
-    __slots__ = ("declared", "other", "patterns", "properties", "required")
+    __slots__ = ("declared", "max", "min", "other", "patterns", "properties", "required")
 
     def __init__(self) -> None:
         self.properties: dict[str, Node] = {}
@@ -95,6 +96,8 @@ class Objects:
         self.other: Node | None = None
         self.patterns: list[tuple[str, str, Node]] = []
         self.required: list[str] = []
+        self.min = 0
+        self.max: int | None = None
 
 
 class Node:
@@ -227,6 +230,23 @@ class Nodes:
             objects.other = self.node(False, pointer, self.document.resource)
         return node
 
+    def having(self, keys: list[str], pointer: str) -> Node:
+        """A node for objects that have these keys."""
+        node = self._new(True, pointer, self.document.resource)
+        node.parsed = True
+        node.kinds = OBJECT
+        node.objects = Objects()
+        node.objects.required = keys
+        return node
+
+    def lacking(self, key: str, pointer: str) -> Node:
+        """A node for everything but objects that have this key."""
+        node = self._new(True, pointer, self.document.resource)
+        node.parsed = True
+        node.objects = Objects()
+        node.objects.properties[key] = self.node(False, pointer, self.document.resource)
+        return node
+
     def listed(self, nodes: list[Node]) -> Node:
         """A node for the values that any of some nodes lists."""
         node = self._new(True, nodes[0].pointer, self.document.resource)
@@ -317,11 +337,6 @@ _REFUSED: dict[str, tuple[int, tuple[Any, ...]]] = {
     "contains": (ARRAY, ()),
     "unevaluatedItems": (ARRAY, _NOTHING_SAID),
     "propertyNames": (OBJECT, _NOTHING_SAID),
-    "minProperties": (OBJECT, (0,)),
-    "maxProperties": (OBJECT, ()),
-    "dependencies": (OBJECT, ({},)),
-    "dependentRequired": (OBJECT, ({},)),
-    "dependentSchemas": (OBJECT, ({},)),
     "unevaluatedProperties": (OBJECT, _NOTHING_SAID),
 }
 
@@ -540,6 +555,45 @@ def _required(nodes: Nodes, node: Node, value: Any) -> None:
         _objects(node).required = list(dict.fromkeys(value))
 
 
+def _min_properties(nodes: Nodes, node: Node, value: Any) -> None:
+    _objects(node).min = _count(node, "minProperties", value)
+
+
+def _max_properties(nodes: Nodes, node: Node, value: Any) -> None:
+    _objects(node).max = _count(node, "maxProperties", value)
+
+
+def _dependencies(nodes: Nodes, node: Node, value: Any) -> None:
+    _depend(nodes, node, "dependencies", value)
+
+
+def _dependent_required(nodes: Nodes, node: Node, value: Any) -> None:
+    _depend(nodes, node, "dependentRequired", value)
+
+
+def _dependent_schemas(nodes: Nodes, node: Node, value: Any) -> None:
+    _depend(nodes, node, "dependentSchemas", value)
+
+
+def _depend(nodes: Nodes, node: Node, keyword: str, value: Any) -> None:
+    """What holds of an object that has a property: a choice between lacking it and that."""
+    if not isinstance(value, dict):
+        raise bad(node, keyword, "an object", value)
+    for key, needed in value.items():
+        path = f"{keyword}/{escape(key)}"
+        pointer = f"{node.pointer}/{path}"
+        if isinstance(needed, list):
+            if not all(isinstance(name, str) for name in needed):
+                raise GrammarError("required properties are strings", pointer=pointer)
+            present = nodes.having(list(dict.fromkeys([key, *needed])), pointer)
+        elif keyword == "dependentRequired":
+            raise bad(node, keyword, "an object of arrays", value)
+        else:
+            present = nodes.having([key], pointer)
+            present.same = [None, nodes.child(node, needed, path)]
+        node.choices = [*(node.choices or ()), (keyword, [nodes.lacking(key, pointer), present])]
+
+
 _PARSERS: dict[str, _Parser] = {
     "type": _type,
     "enum": _enum,
@@ -565,6 +619,11 @@ _PARSERS: dict[str, _Parser] = {
     "properties": _properties,
     "additionalProperties": _additional,
     "patternProperties": _pattern_properties,
+    "minProperties": _min_properties,
+    "maxProperties": _max_properties,
+    "dependencies": _dependencies,
+    "dependentRequired": _dependent_required,
+    "dependentSchemas": _dependent_schemas,
     "required": _required,
 }
 assert not set(_PARSERS) & set(_REFUSED)

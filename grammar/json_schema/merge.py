@@ -256,12 +256,18 @@ class Merger:
         for key in properties:
             if not key.isascii() and encode(key) is None:
                 properties[key] = self._nothing
+        least, most, counted = 0, None, ""
+        for node, each in said:
+            if each.min > least:
+                least, counted = each.min, f"{node.pointer}/minProperties"
+            if each.max is not None and (most is None or each.max < most):
+                most = each.max
         others = [
             (sort, position(_nodes_for(facts, None, sort.found)))
             for sort in self._sorts(frozenset(properties), found)
             if sort.found or not closed
         ]
-        return ObjectShape(properties, required, others)
+        return ObjectShape(properties, required, others, least, most, counted)
 
     def _members(self, facts: list[Objects], patterns: list[str], key: str) -> list[Node]:
         """The schemas that hold of the property with this key."""

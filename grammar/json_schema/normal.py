@@ -29,7 +29,7 @@ from grammaton.grammar.json_schema.numbers import NumberTexts
 from grammaton.grammar.json_schema.positions import (
     INFINITE,
     Position,
-    required_members,
+    deciding_members,
     settle,
 )
 from grammaton.grammar.json_schema.strings import StringTexts
@@ -167,7 +167,7 @@ class Normaliser:
             if here.scalars:
                 continue
             for shape in here.shapes:
-                for member in required_members(shape):
+                for member in deciding_members(shape):
                     if member is not None and member not in found:
                         if len(found) >= MAX_PROOF_POSITIONS:
                             return None

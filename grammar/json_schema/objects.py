@@ -6,7 +6,8 @@
 
 A member is its key, colon and value, and goes on with REST under a new parameter. In schema order
 the parameter is the index of the next property: property i may come next when the index is at most
-i and no required property lies between. In any order it is the set of properties seen. The rules
+i and no required property lies between. In any order it is the set of properties seen. Where it
+matters the parameter counts the properties that are not required, too (`minProperties`). The rules
 are data (`define_template`), so an object of n properties costs about 4n terms in both orders,
 whatever the number of subsets; the core makes the bodies of the parameters it meets.
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from grammaton.errors import UnsupportedKeyword
 from grammaton.grammar.json_schema.positions import ObjectShape, Position
 from grammaton.grammar.json_schema.strings import KeySort
 
@@ -34,11 +36,13 @@ def object_term(lowering: Lowering, shape: ObjectShape, depth: int) -> int:
     keys = [
         key for key, position in shape.properties.items() if lowering.alive(position, depth + 1)
     ]
+    if shape.max is not None and shape.max <= len(shape.required):
+        keys, others = [key for key in keys if key in shape.required], []
     if not keys and not others:
         return int(lowering.store.concat([pieces.open("{"), pieces.close_brace]))
     first = lowering.store.rule("OBJECT")
     lowering.later(lambda: _define(lowering, shape, depth, first, keys, others))
-    counters = (0,) if keys else ()
+    counters = (0, 0) if keys else ()
     start = lowering.store.call(first, lowering.param(counters))
     return int(lowering.store.concat([pieces.open("{"), start]))
 
@@ -68,66 +72,129 @@ def _define(
         )
         for sort, position in others
     ]
-    if not members:
-        _define_uniform(lowering, first, store.union(undeclared), depth)
-        return
     required = [i for i, key in enumerate(keys) if key in shape.required]
-    if lowering.any_order:
-        _define_any_order(lowering, depth, first, members, required, undeclared)
-    else:
-        _define_in_order(lowering, depth, first, members, required, undeclared)
+    least = max(0, shape.min - len(required))
+    if least > 1 and undeclared:
+        # A text may repeat an undeclared key, and a reader counts that once.
+        raise UnsupportedKeyword(
+            "'minProperties' above 1 is enforced only for objects that are closed yet",
+            pointer=shape.counted,
+        )
+    most = None if shape.max is None else shape.max - len(required)
+    if not members:
+        _define_uniform(lowering, first, store.union(undeclared), depth, least, most)
+        return
+    count = _Count(least, most, len(members) - len(required), bool(undeclared))
+    order = _any_order if lowering.any_order else _in_order
+    alternatives, ended, more = order(members, required, undeclared, count)
+    _define_rules(lowering, depth, first, alternatives, ended, more, not required and not least)
 
 
-def _define_uniform(lowering: Lowering, first: int, member: int, depth: int) -> None:
+def _define_uniform(
+    lowering: Lowering, first: int, member: int, depth: int, least: int, most: int | None
+) -> None:
     """Objects without declared properties: nothing to remember."""
     store, pieces = lowering.store, lowering.pieces
-    more = store.repeat(store.concat([pieces.comma(depth), member]), 0, None)
+    left = None if most is None else most - 1
+    more = store.repeat(store.concat([pieces.comma(depth), member]), max(0, least - 1), left)
     some = store.concat([pieces.first_lead(depth), member, more, pieces.close("}", depth)])
-    store.define(first, store.union([pieces.close_brace, some]))
+    store.define(first, some if least else store.union([pieces.close_brace, some]))
 
 
-def _define_in_order(
-    lowering: Lowering,
-    depth: int,
-    first: int,
-    members: list[int],
-    required: list[int],
-    others: list[int],
-) -> None:
-    count = len(members)
+class _Count:
+    """Conditions on how many properties that are not required an object has; counter 1.
+
+    Args:
+        least, most: how many it must and may have.
+        optional: how many declared ones there are; open: whether there are undeclared ones.
+    """
+
+    def __init__(self, least: int, most: int | None, optional: int, is_open: bool) -> None:
+        self.least = least
+        self.most = most
+        self.is_open = is_open
+        self.matters = least > 0 or (most is not None and (is_open or most < optional))
+        self._cap = max(least, most or 0, 0 if is_open else optional)
+
+    def taken(self) -> list[Any]:
+        """The update for one more."""
+        return [("add", 1, 1, self._cap)] if self.matters else []
+
+    def may_take(self) -> list[Any]:
+        """One more may follow."""
+        if not self.matters or self.most is None:
+            return []
+        return [("between", 1, 0, self.most - 1)]
+
+    def enough(self, to_come: int = 0) -> list[Any]:
+        """With so many to come there can be as many as there must."""
+        missing = self.least - to_come
+        return [("between", 1, missing, self._cap)] if missing > 0 else []
+
+
+_Rules = tuple[list[Any], list[Any], list[list[Any]]]
+"""Alternatives (member, conditions, updates); when the object may end; when more may follow."""
+
+
+def _in_order(members: list[int], required: list[int], others: list[int], count: _Count) -> _Rules:
+    size = len(members)
     last = required[-1] if required else -1
+    needed = frozenset(required)
+    optional = [i for i in range(size) if i not in needed]
+    to_come = len(optional)
     alternatives: list[Any] = []
-    least, upcoming = 0, 0
+    least = 0
     for i, member in enumerate(members):
-        alternatives.append((member, [("between", 0, least, i)], [("set", 0, i + 1)]))
-        if upcoming < len(required) and required[upcoming] == i:
-            least, upcoming = i + 1, upcoming + 1
+        conditions: list[Any] = [("between", 0, least, i)]
+        updates: list[Any] = [("set", 0, i + 1)]
+        if i in needed:
+            least = i + 1
+            conditions += [] if count.is_open else count.enough(to_come)
+        else:
+            # Taking this one leaves as many to come as skipping up to it did.
+            conditions += count.may_take()
+            conditions += [] if count.is_open else count.enough(to_come)
+            updates += count.taken()
+            to_come -= 1
+        alternatives.append((member, conditions, updates))
+    after = ("between", 0, last + 1, size)
     for other in others:
-        alternatives.append((other, [("between", 0, last + 1, count)], [("set", 0, count)]))
-    ended = [("between", 0, last + 1, count)]
-    more = [] if others else [("between", 0, 0, count - 1)]
-    _define_rules(lowering, depth, first, alternatives, ended, more, not required)
-
-
-def _define_any_order(
-    lowering: Lowering,
-    depth: int,
-    first: int,
-    members: list[int],
-    required: list[int],
-    others: list[int],
-) -> None:
-    count = len(members)
-    alternatives: list[Any] = [
-        (member, [("unseen", i)], [("see", i), ("add", 0, 1, count)])
-        for i, member in enumerate(members)
-    ]
-    more: list[Any] = [("between", 0, 0, count - 1)]
+        alternatives.append((other, [after, *count.may_take()], [("set", 0, size), *count.taken()]))
+    more: list[list[Any]] = []
     if others:
-        alternatives.extend((other, [], []) for other in others)
-        more = []
+        more.append(count.may_take())
+    elif optional:
+        more.append([("between", 0, 0, optional[-1]), *count.may_take()])
+    if required and more != [[]]:
+        more.append([("between", 0, 0, last)])
+    return alternatives, [after, *count.enough()], more
+
+
+def _any_order(members: list[int], required: list[int], others: list[int], count: _Count) -> _Rules:
+    """Counter 0 counts the required properties that are there."""
+    needed = frozenset(required)
+    count.matters = count.matters or not others
+    seen = [("add", 0, 1, len(required))] if count.may_take() or not others else []
+    alternatives: list[Any] = []
+    for i, member in enumerate(members):
+        if i in needed:
+            alternatives.append((member, [("unseen", i)], [("see", i), *seen]))
+        else:
+            conditions = [("unseen", i), *count.may_take()]
+            alternatives.append((member, conditions, [("see", i), *count.taken()]))
+    alternatives += [(other, count.may_take(), count.taken()) for other in others]
+    more: list[list[Any]] = []
+    optional = len(members) - len(required)
+    if others:
+        more.append(count.may_take())
+    elif optional:
+        most = optional if count.most is None else min(optional, count.most)
+        if most:
+            more.append([("between", 1, 0, most - 1)])
+    if required and more != [[]]:
+        more.append([("between", 0, 0, len(required) - 1)])
     ended = [("all_seen", tuple(required))] if required else []
-    _define_rules(lowering, depth, first, alternatives, ended, more, not required)
+    return alternatives, [*ended, *count.enough()], more
 
 
 def _define_rules(
@@ -136,25 +203,23 @@ def _define_rules(
     first: int,
     alternatives: list[Any],
     ended: list[Any],
-    more: list[Any],
+    more: list[list[Any]],
     may_be_empty: bool,
 ) -> None:
-    """The three rules.
-
-    Args:
-        alternatives: (member, conditions, updates).
-        ended: when the object may be closed; more: when another member may follow.
-    """
+    """The three rules; see `_Rules`."""
     store, pieces = lowering.store, lowering.pieces
     empty = store.EMPTY
     rest, after_comma = store.rule("MEMBERS"), store.rule("MEMBER")
-    close = pieces.close("}", depth)
+    close, comma = pieces.close("}", depth), pieces.comma(depth)
     goes_on = [
         (member, rest, empty, conditions, updates) for member, conditions, updates in alternatives
     ]
     store.define_template(
         rest,
-        [(close, -1, empty, ended, []), (pieces.comma(depth), after_comma, empty, more, [])],
+        [
+            (close, -1, empty, ended, []),
+            *((comma, after_comma, empty, conditions, []) for conditions in more),
+        ],
     )
     store.define_template(after_comma, goes_on)
     lead = pieces.first_lead(depth)

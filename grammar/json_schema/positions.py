@@ -54,20 +54,27 @@ class ObjectShape:
     """Objects: positions of declared properties in order, of the others by the sort of their key.
 
     `required` holds the keys that must be there, each with the pointer of the schema that says so;
-    undeclared ones are properties too, after the declared, if they can be there at all.
+    undeclared ones are properties too, after the declared, if they can be there at all. `min` and
+    `max` count properties; `counted` is the pointer of the keyword that sets the least.
     """
 
-    __slots__ = ("others", "properties", "required")
+    __slots__ = ("counted", "max", "min", "others", "properties", "required")
 
     def __init__(
         self,
         properties: dict[str, Position],
         required: dict[str, str],
         others: list[tuple[KeySort, Position]],
+        least: int,
+        most: int | None,
+        counted: str,
     ) -> None:
         self.properties = properties
         self.required = required
         self.others = others
+        self.min = least
+        self.max = most
+        self.counted = counted
 
     def members(self) -> Iterator[Position]:
         """All positions inside."""
@@ -116,14 +123,36 @@ def required_members(shape: Shape) -> Iterator[Position | None]:
     return (shape.properties.get(key) for key in shape.required)
 
 
+def deciding_members(shape: Shape) -> Iterator[Position | None]:
+    """The members that decide whether a shape holds any value."""
+    if isinstance(shape, ObjectShape) and shape.min > len(shape.required):
+        return shape.members()
+    return required_members(shape)
+
+
 def shape_height(shape: Shape) -> int:
-    """Least nesting of a value of a shape: one more than its required members need."""
-    height = 1
+    """Least nesting of a value of a shape: one more than the members that it needs."""
+    inner = 0
     for member in required_members(shape):
-        inner = INFINITE if member is None else member.height
-        if inner >= height:
-            height = min(inner + 1, INFINITE)
-    return height
+        inner = max(inner, INFINITE if member is None else member.height)
+    if isinstance(shape, ObjectShape) and inner < INFINITE:
+        inner = max(inner, _optional_height(shape))
+    return min(inner + 1, INFINITE)
+
+
+def _optional_height(shape: ObjectShape) -> int:
+    """The nesting that an object needs to have as many properties as it must."""
+    count = len(shape.required)
+    if shape.max is not None and shape.max < max(count, shape.min):
+        return INFINITE
+    missing = shape.min - count
+    if missing <= 0:
+        return 0
+    heights = sorted(
+        position.height for key, position in shape.properties.items() if key not in shape.required
+    )
+    fewest = heights[missing - 1] if missing <= len(heights) else INFINITE
+    return min([fewest, *(position.height for _, position in shape.others)])
 
 
 def settle(positions: list[Position]) -> None:
@@ -177,6 +206,12 @@ def _missing(position: Position, shape: Shape) -> UnsatisfiableGrammar:
         return UnsatisfiableGrammar(
             f"no value can satisfy the schema: {reason}", pointer=position.pointer
         )
+    if shape.max is not None and shape.max < max(len(shape.required), shape.min):
+        return UnsatisfiableGrammar(
+            f"no value can satisfy the schema: no more than {shape.max} properties may be there, "
+            f"and at least {max(len(shape.required), shape.min)} must",
+            pointer=position.pointer,
+        )
     for key, pointer in shape.required.items():
         member = shape.properties.get(key)
         if member is None or member.height >= INFINITE:
@@ -184,4 +219,7 @@ def _missing(position: Position, shape: Shape) -> UnsatisfiableGrammar:
                 f"no value can satisfy the schema: {key!r} is required and can't be there",
                 pointer=f"{pointer}/required",
             )
-    raise AssertionError("a shape without values lacks a member that it requires")
+    return UnsatisfiableGrammar(
+        f"no value can satisfy the schema: there can't be {shape.min} properties",
+        pointer=shape.counted,
+    )

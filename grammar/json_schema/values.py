@@ -184,6 +184,8 @@ class Checker:
             return True
         if any(key not in value for key in facts.required):
             return False
+        if len(value) < facts.min or (facts.max is not None and len(value) > facts.max):
+            return False
         for key, item in value.items():
             schemas = [
                 schema
