@@ -34,6 +34,9 @@ from torch import Tensor
 
 from grammaton.engine.errors import EngineError, InvalidOption
 
+# Temperatures past these choose the same tokens, and float32 can still divide by these.
+_COLDEST, _HOTTEST = 1e-30, 1e30
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
@@ -152,8 +155,11 @@ def keep_top_p(logits: Tensor, top_p: float) -> Tensor:
 
 
 def filtered(logits: Tensor, options: Sampling) -> Tensor:
-    """Masked logits `(V,)` after temperature, top-k, min-p and top-p; the temperature is over 0."""
-    result = logits / options.temperature
+    """Masked logits `(V,)` after temperature, top-k, min-p and top-p; the temperature is over 0.
+
+    With the largest logit at 0 no temperature makes 0 / 0 or an infinity of them.
+    """
+    result = logits / min(max(options.temperature, _COLDEST), _HOTTEST)
     if options.top_k:
         result = keep_top_k(result, options.top_k)
     if options.min_p > 0:
@@ -203,14 +209,10 @@ class Sampler:
             raise EngineError("the model's logits contain NaN or infinity; try dtype=float32")
         if largest == -math.inf:
             raise EngineError("no token is allowed here: the mask is empty")
-        if self.options.temperature == 0:
+        if self.options.temperature == 0 or torch.count_nonzero(logits > -math.inf) == 1:
             return int(torch.argmax(logits).item())
-        allowed = torch.nonzero(logits > -math.inf).flatten()
-        if allowed.shape[0] == 1:
-            return int(allowed.item())
-        # float64 and a maximum of 0, so that no temperature makes 0 / 0 or an infinity of it.
-        kept = filtered(logits[allowed].double() - largest, self.options)
-        weights = torch.cumsum(torch.softmax(kept, dim=0), dim=0)
+        probabilities = torch.softmax(filtered(logits - largest, self.options), dim=0)
+        weights = torch.cumsum(probabilities, dim=0, dtype=torch.float64)
         draw = torch.rand((), generator=self._generator, dtype=torch.float64)
         target = draw.to(weights.device) * weights[-1]
-        return int(allowed[torch.searchsorted(weights, target, right=True)].item())
+        return int(torch.searchsorted(weights, target, right=True).item())

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from grammaton.engine import InvalidOption, apply_mask, unpack_mask  # noqa: E402
+from grammaton.engine.masking import _unpack_on_device  # noqa: E402
 
 
 def allowed(mask: list[int], token: int) -> bool:
@@ -35,6 +36,7 @@ def test_unpack_and_apply(mask: list[int], size: int) -> None:
     packed = torch.tensor(mask, dtype=torch.int32)
     expected = [allowed(mask, token) for token in range(size)]
     assert unpack_mask(packed, size).tolist() == expected
+    assert torch.equal(_unpack_on_device(packed), unpack_mask(packed, 32 * len(mask)))
     logits = torch.arange(size, dtype=torch.float32)
     wanted = [float(i) if good else -math.inf for i, good in enumerate(expected)]
     assert apply_mask(logits, packed).tolist() == wanted
