@@ -7,6 +7,7 @@ property that matters is that the joined bytes of an encoded text are the text.
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ from tokenizers import (
     trainers,
 )
 
-from grammaton.errors import VocabularyError
+from grammaton.errors import GrammarError, VocabularyError
+from grammaton.grammar.grammar import Grammar
+from grammaton.index import compile
 from grammaton.index.tokenizer_json import read_tokenizer_json
 from grammaton.index.vocabulary import Vocabulary
 
@@ -257,3 +260,21 @@ def test_bad_arguments() -> None:
 def test_what_is_not_lossless_is_refused(source: str, reason: str) -> None:
     with pytest.raises(VocabularyError, match=reason):
         read_tokenizer_json(source)
+
+
+def test_threads_share_one_index() -> None:
+    vocabulary = Vocabulary.from_tokenizers(BYTE_LEVEL, eos_token_ids=0)
+    with ThreadPoolExecutor(4) as pool:
+        indices = list(pool.map(lambda _: vocabulary.index, range(16)))
+    assert all(index is indices[0] for index in indices)
+    assert indices[0].mask_words == vocabulary.mask_words
+
+
+def test_compile_names_what_it_needs() -> None:
+    vocabulary = Vocabulary([b"a", b""], eos_token_ids=1)
+    with pytest.raises(GrammarError, match=r"needs a Grammar, not str; Grammar\.from_json_schema"):
+        compile("a+", vocabulary)  # type: ignore[arg-type]
+    with pytest.raises(VocabularyError, match="needs a Vocabulary, not list"):
+        compile(Grammar.literal("a"), [b"a"])  # type: ignore[arg-type]
+    matcher = compile(Grammar.literal("aa"), vocabulary).matcher()
+    assert matcher.accept(0) and matcher.accept(0) and matcher.accept(1) and matcher.is_finished
