@@ -277,4 +277,5 @@ def test_compile_names_what_it_needs() -> None:
     with pytest.raises(VocabularyError, match="needs a Vocabulary, not list"):
         compile(Grammar.literal("a"), [b"a"])  # type: ignore[arg-type]
     matcher = compile(Grammar.literal("aa"), vocabulary).matcher()
-    assert matcher.accept(0) and matcher.accept(0) and matcher.accept(1) and matcher.is_finished
+    assert all(map(matcher.accept, [0, 0, 1]))
+    assert matcher.is_finished
