@@ -318,7 +318,7 @@ class ReferenceMatcher:
 
     @property
     def is_complete(self) -> bool:
-        return self.text is not None and self._constraint.language.accepts(self.text)
+        return self.text is None or self._constraint.language.accepts(self.text)
 
     @property
     def is_finished(self) -> bool:
@@ -346,7 +346,7 @@ class ReferenceMatcher:
         """The ids that the masks leave no choice about, up to the end, whatever the mode."""
         trial = self.fork()
         ids: list[int] = []
-        while len(allowed := trial.allowed()) == 1 and not trial.is_complete:
+        while not trial.is_complete and len(allowed := trial.allowed()) == 1:
             ids += allowed
             trial.accept(ids[-1])
         return ids

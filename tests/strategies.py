@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from itertools import product
 from typing import Any, Protocol
 
 from hypothesis import reject
@@ -320,7 +321,89 @@ def _stuck_rules(plan: Plan) -> set[int]:
 
 def plans() -> st.SearchStrategy[Plan]:
     """Plans of every kind."""
-    return st.one_of(regular_plans(), recursive_plans(), template_plans())
+    return st.one_of(regular_plans(), recursive_plans(), template_plans(), framed_plans())
+
+
+# Frames: what the core studies once and shares, wherever it stands
+
+_ITEMS: st.SearchStrategy[Expression] = st.one_of(
+    st.tuples(st.just("chars"), st.sampled_from(RANGES[-2:])),
+    st.tuples(st.just("chars"), st.sampled_from(RANGES)),
+    st.sampled_from(
+        [("texts", ("ab", "b", "é")), ("json", ("chars", ALL)), ("texts", ("a", "ab"))]
+    ),
+)
+_QUOTE = ("text", '"')
+
+
+_FRAMES = ("json", "key", "counted", "run", "closed run", "nested run", "other")
+
+
+@st.composite
+def _frame(draw: st.DrawFn, kinds: Sequence[str] = _FRAMES) -> Expression:
+    """A string body, a run of characters, a key that is none of some: what a front end writes."""
+    kind = draw(st.sampled_from(kinds))
+    keys = (
+        "texts",
+        tuple(draw(st.lists(st.text(PLAIN + "u", min_size=1, max_size=3), max_size=3))),
+    )
+    low, high = draw(_counts())
+    run = ("repeat", draw(_ITEMS), low, high)
+    if kind == "json":
+        return (
+            "concat",
+            (("json", draw(st.sampled_from([("repeat", ("chars", ALL), 0, None), run]))), _QUOTE),
+        )
+    if kind == "key":
+        other = ("complement", keys)
+        if draw(st.booleans()):
+            other = ("intersect", (other, run))
+        return ("concat", (draw(st.sampled_from([("json", other), other])), _QUOTE))
+    if kind == "counted":
+        low = draw(st.integers(0, 4))
+        item = draw(
+            st.sampled_from([("chars", RANGES[-2]), ("json", ("chars", ALL)), ("text", "ab")])
+        )
+        return ("concat", (("repeat", item, low, low + draw(st.integers(1, 4))), _QUOTE))
+    if kind == "run":
+        return run
+    if kind == "closed run":
+        return ("concat", (run, ("text", draw(st.sampled_from('",{a')))))
+    if kind == "nested run":
+        outer = draw(_counts())
+        return ("repeat", ("concat", (run, ("text", draw(st.sampled_from(",ué"))))), *outer)
+    return draw(regular_expressions(3))
+
+
+@st.composite
+def framed_plans(draw: st.DrawFn) -> Plan:
+    """Plans that put frames after one another, in alternatives and within nested brackets."""
+    count = draw(st.integers(1, 3))
+    frames = tuple(draw(_frame()) for _ in range(count))
+    value = ("call", count, (), ())
+    calls: list[Expression] = [("call", rule, (), ()) for rule in range(count)]
+    pieces = st.lists(st.sampled_from([*calls, *calls, value, *map(_mark, '"{,aé')]), max_size=3)
+    rows: list[Expression] = []
+    for opening in draw(st.lists(st.sampled_from('"{au'), min_size=1, max_size=3)):
+        rows.append(("concat", (_mark(opening), *draw(pieces), draw(st.sampled_from(calls)))))
+    rows.append(draw(st.sampled_from(calls)) if draw(st.booleans()) else _mark("b"))
+    start = draw(st.sampled_from([value, calls[0], ("concat", (calls[0], calls[-1]))]))
+    return Plan(start, (*frames, ("union", tuple(rows))))
+
+
+@st.composite
+def studied_plans(draw: st.DrawFn) -> Plan:
+    """Plans that begin in a counted string, or a key that is none of some."""
+    frames = tuple(draw(_frame(("counted", "key"))) for _ in range(2))
+    calls: list[Expression] = [("call", rule, (), ()) for rule in range(2)]
+    tail = draw(
+        st.sampled_from([("text", ""), _mark("a"), calls[1], ("repeat", calls[1], 0, None)])
+    )
+    return Plan(("concat", (calls[0], tail)), frames)
+
+
+def _mark(char: str) -> Expression:
+    return ("text", char)
 
 
 # Vocabularies
@@ -378,6 +461,31 @@ def vocabularies(
     eos_ids = draw(st.lists(st.sampled_from(special_ids), min_size=1, max_size=2, unique=True))
     width = len(tokens) + draw(st.sampled_from([0, 0, 1, 40]))
     return VocabularyPlan(tokens, ordinary, tuple(eos_ids), width)
+
+
+@st.composite
+def wide_vocabularies(draw: st.DrawFn) -> VocabularyPlan:
+    """Vocabularies with hundreds of trie nodes: every run of a few pieces, up to some length.
+
+    The core walks small subtries directly; only here do frame masks, remainder tries, counts and
+    pair walks come into play. With all 256 bytes every text can be spelled, else few can.
+    """
+    count, length = draw(st.sampled_from([(7, 3), (5, 4), (4, 5), (6, 4)]))
+    chosen = ["a", '"', *draw(st.permutations("b\\,ué{0漢"))][:count]
+    pieces = [char.encode() for char in chosen]
+    if draw(st.booleans()):
+        pieces[-1] = draw(st.sampled_from([b"\xc3", b"\xa9", b"\\u00", b"aa", b'"a']))
+    tokens = [b"".join(run) for n in range(1, length + 1) for run in product(pieces, repeat=n)]
+    extra = draw(st.lists(st.sampled_from(tokens), max_size=4))
+    if draw(st.booleans()):
+        tokens += [bytes([byte]) for byte in range(256)]
+    elif draw(st.booleans()):
+        tokens += sorted({bytes([byte]) for char in ALPHABET for byte in char.encode()})
+    tokens += [*extra, b"", b"\xff"]
+    missing = draw(st.lists(st.sampled_from(pieces), max_size=1))
+    tokens = [token for token in tokens if token not in missing]
+    end = len(tokens)
+    return VocabularyPlan((*tokens, b"</s>"), (True,) * end + (False,), (end,), end + 1)
 
 
 # Texts

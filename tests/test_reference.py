@@ -430,7 +430,7 @@ def test_matcher_follows_its_history() -> None:
     assert mask_to_ids(twin.mask()) == {0, 1, 2, 6}
     assert twin.validate([0, 1, 6, 0]) == 3
     assert twin.accept(6)
-    assert (twin.is_finished, twin.is_complete) == (True, False)
+    assert (twin.is_finished, twin.is_complete) == (True, True)
     assert mask_to_ids(twin.mask()) == set()
     assert [twin.accept(token_id) for token_id in range(40)] == [False] * 40
     twin.rollback(3)

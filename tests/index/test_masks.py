@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grammaton._core import Constraint, TermStore, TokenIndex
@@ -14,11 +14,15 @@ from tests.reference import ReferenceStore, mask_to_ids, reference_mask
 from tests.strategies import (
     ALL,
     Plan,
+    VocabularyPlan,
+    framed_plans,
     plans,
     recursive_plans,
     regular_plans,
+    studied_plans,
     template_plans,
     vocabularies,
+    wide_vocabularies,
     within_budget,
 )
 
@@ -45,6 +49,21 @@ def test_masks_of_template_rules(data: st.DataObject) -> None:
     pair = drawn_pair(data, template_plans())
     matcher, expected = walk(data, pair)
     assert mask_to_ids(matcher.mask()) == expected.allowed()
+
+
+@settings(max_examples=max(settings().max_examples // 2, 1))
+@given(
+    framed_plans() | studied_plans() | recursive_plans() | template_plans(),
+    wide_vocabularies(),
+    st.data(),
+)
+@within_budget
+def test_masks_of_frames(plan: Plan, vocabulary: VocabularyPlan, data: st.DataObject) -> None:
+    """Vocabularies large enough for frame masks, remainders, counts and pair walks."""
+    pair = pair_of(plan, vocabulary)
+    if pair is not None:
+        matcher, expected = walk(data, pair, 5)
+        assert mask_to_ids(matcher.mask()) == expected.allowed(), expected.text
 
 
 @given(st.data())

@@ -288,7 +288,7 @@ def test_one_accept_bytes_is_one_accept(matcher: Matcher) -> None:
 def test_the_end(matcher: Matcher) -> None:
     assert (matcher.is_complete, matcher.is_finished) == (True, False)
     assert matcher.accept(3)
-    assert (matcher.is_complete, matcher.is_finished) == (False, True)
+    assert (matcher.is_complete, matcher.is_finished) == (True, True)
     assert mask_to_ids(matcher.mask()) == set()
     assert not any(matcher.accept(token_id) for token_id in range(70))
     assert not matcher.accept_bytes(b"ab")
