@@ -276,7 +276,7 @@ def _report(cases: list[Case], results: list[Generation], seconds: float) -> int
 def _is_valid(case: Case, result: Generation) -> bool:
     checker = jsonschema.Draft202012Validator
     validator = checker(case.task.schema, format_checker=checker.FORMAT_CHECKER)
-    return validator.is_valid(result.value)
+    return not list(validator.iter_errors(result.value))
 
 
 def _report_times(results: list[Generation], seconds: float) -> None:

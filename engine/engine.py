@@ -247,7 +247,7 @@ class Engine:
             )
         return self.compile(constraint)
 
-    def _encode(self, prompt: Prompt) -> list[int]:
+    def _encode(self, prompt: object) -> list[int]:
         if isinstance(prompt, str):
             ids = self.tokenizer(prompt)["input_ids"]
         elif not isinstance(prompt, Sequence) or isinstance(prompt, bytes) or not prompt:
@@ -255,7 +255,7 @@ class Engine:
         elif all(isinstance(part, Mapping) for part in prompt):
             ids = self._apply_template(prompt)
         else:
-            ids = prompt
+            ids = list(prompt)
         bad = [i for i in ids if not isinstance(i, int) or not 0 <= i < self._logits_size]
         if bad:
             raise InvalidOption(f"the prompt holds {bad[0]!r}, which is no token id of the model")

