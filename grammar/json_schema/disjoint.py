@@ -1,9 +1,10 @@
-"""oneOf: whether no two of its schemas can hold of the same value.
+"""oneOf: which of its schemas can hold of the same value.
 
-Then it is the union of its schemas. Most are told apart by the kinds of their values or by a *tag*,
-a required property with finitely many values; the rest by the emptiness of the position that holds
-two of them. That is asked of a relaxed normal form, which leaves out what is not enforced and takes
-an inner oneOf for anyOf, so that what it calls empty is empty.
+Those that cannot are a union; of the others, each is taken without the rest. Most are told apart
+by the kinds of their values or by a *tag*, a required property with finitely many values; the rest
+by the emptiness of the position that holds two of them. That is asked of a relaxed normal form,
+which leaves out what is not enforced and takes an inner oneOf for anyOf, so that what it calls
+empty is empty.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import reduce
 from operator import or_
 from typing import Protocol
 
-from grammaton.grammar.json_schema.keywords import ANYTHING, OBJECT, Node, Nodes, unsupported
+from grammaton.grammar.json_schema.nodes import ANYTHING, OBJECT, Node, Nodes
 from grammaton.grammar.json_schema.positions import Position
 from grammaton.grammar.json_schema.values import canonical, kind_of
 
@@ -48,13 +49,13 @@ class Disjointness:
             self._made = self._relax()
         return self._made
 
-    def check(self, flat: Iterable[Node], kinds: int, options: list[Node], owner: Node) -> None:
-        """Raises unless no two of the options of a oneOf can hold of the same value.
+    def exclusive(self, flat: Iterable[Node], kinds: int, options: list[Node]) -> list[Node]:
+        """The options of a oneOf, each without those that it may overlap with.
 
         Args:
             flat, kinds: the conjunction that the choice stands in.
-            owner: the node of the oneOf, for the error.
         """
+        against: dict[Node, list[Node]] = {}
         for one, other, common in self._overlaps(options):
             if not common & kinds:
                 continue
@@ -62,12 +63,19 @@ class Disjointness:
             twin = self._twin()
             if beside and twin.is_empty(twin.position([*beside, one, other])):
                 continue
-            raise unsupported(
-                owner,
-                "oneOf",
-                "is enforced only where no two of its schemas can hold of the same value yet; "
-                f"{one.pointer} and {other.pointer} may",
+            against.setdefault(one, []).append(other)
+            against.setdefault(other, []).append(one)
+        if not against:
+            return options
+        return [
+            self.nodes.all_of(
+                [option, *(self.nodes.negation(node, option.pointer) for node in against[option])],
+                option.pointer,
             )
+            if option in against
+            else option
+            for option in options
+        ]
 
     def _overlaps(self, options: list[Node]) -> list[tuple[Node, Node, int]]:
         """The pairs of schemas that may hold of the same value, and the kinds of such values."""
@@ -100,6 +108,8 @@ class Disjointness:
         known = self._summaries.get(node)
         if known is not None:
             return known
+        if node.negates is not None:
+            return (ANYTHING, {})
         # Until it is known it may be anything, which also ends a circle.
         self._summaries[node] = (ANYTHING, {})
         self.nodes.parse(node)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from grammaton.errors import GrammatonError, LimitExceeded
 from grammaton.grammar.json_schema.document import DRAFT_4, Document, read
-from grammaton.grammar.json_schema.keywords import Nodes
+from grammaton.grammar.json_schema.keywords import read_keywords
+from grammaton.grammar.json_schema.nodes import Nodes
 from grammaton.grammar.json_schema.normal import Normaliser
 from grammaton.grammar.json_schema.numbers import NumberTexts
 from grammaton.grammar.json_schema.positions import INFINITE, contradiction
@@ -82,7 +83,7 @@ def lower_json_schema(
     pieces = TextPieces(store, whitespace)
     try:
         document = Document(read(schema))
-        nodes = Nodes(document)
+        nodes = Nodes(document, read_keywords)
         normaliser = Normaliser(
             nodes,
             StringTexts(pieces),

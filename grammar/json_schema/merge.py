@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from grammaton.errors import LimitExceeded, UnsupportedKeyword
-from grammaton.grammar.json_schema.keywords import (
+from grammaton.grammar.json_schema.nodes import (
     ARRAY,
     BOOLEAN,
     FRACTION,
+    INTEGER,
     NULL,
     NUMBER,
     OBJECT,
@@ -23,13 +24,23 @@ from grammaton.grammar.json_schema.keywords import (
     Objects,
     unsupported,
 )
-from grammaton.grammar.json_schema.numbers import Bounds, NumberTexts, exact
+from grammaton.grammar.json_schema.numbers import Bounds, NumberTexts, Sort, exact
 from grammaton.grammar.json_schema.positions import ArrayShape, ObjectShape, Position
 from grammaton.grammar.json_schema.strings import KeySort, StringFacts, StringTexts, encode
-from grammaton.grammar.json_schema.values import Checker, canonical, kind_of, plain_number
+from grammaton.grammar.json_schema.values import (
+    Checker,
+    canonical,
+    kind_of,
+    plain_number,
+    string_facts,
+)
 
 MAX_KEY_SORTS = 256
 """Sorts of undeclared keys that the patternProperties of one object may make."""
+
+
+Choice = tuple[str, list[Node]]
+"""A keyword and the schemas that it lets choose from."""
 
 
 class Positions(Protocol):
@@ -72,10 +83,17 @@ class Merger:
         self.null: int = store.literal(b"null")
         self.booleans: int = store.union([store.literal(b"true"), store.literal(b"false")])
 
-    def add(self, position: Position, flat: list[Node], kinds: int) -> None:
-        """Adds what a branch can hold to its position."""
+    def add(
+        self, position: Position, flat: list[Node], kinds: int, pending: Sequence[Choice]
+    ) -> None:
+        """Adds what a branch can hold to its position.
+
+        Args:
+            flat, kinds: the conjunction.
+            pending: choices that it stands before; only where it lists values.
+        """
         if any(node.values is not None for node in flat):
-            self._add_values(position, flat, kinds)
+            self._add_values(position, flat, kinds, pending)
             return
         if not self.relaxed:
             _refuse(flat, kinds)
@@ -92,7 +110,9 @@ class Merger:
         if kinds & OBJECT:
             position.objects.append(self._object(flat))
 
-    def _add_values(self, position: Position, flat: list[Node], kinds: int) -> None:
+    def _add_values(
+        self, position: Position, flat: list[Node], kinds: int, pending: Sequence[Choice]
+    ) -> None:
         """The values of enum and const that satisfy the whole branch."""
         owner, keyword, candidates = min(
             (
@@ -115,7 +135,7 @@ class Merger:
         found = False
         for value in candidates:
             kind = kind_of(value, pointer)
-            if not kind & kinds or not self._fits(value, filters, owner):
+            if not kind & kinds or not self._fits(value, filters, pending):
                 continue
             found = True
             if kind == STRING:
@@ -150,14 +170,17 @@ class Merger:
                 else (pointer, f"{keyword!r} has no values")
             )
 
-    def _fits(self, value: Any, filters: list[Node], owner: Node) -> bool:
-        for node in filters:
-            try:
+    def _fits(self, value: Any, filters: list[Node], pending: Sequence[Choice]) -> bool:
+        try:
+            for node in filters:
                 if not self.checker.satisfies_plain(value, node):
                     return False
-            except UnsupportedKeyword:
-                if not self.relaxed:
-                    raise
+            for keyword, options in pending:
+                if not self.checker.satisfies_choice(value, keyword, options):
+                    return False
+        except UnsupportedKeyword:
+            if not self.relaxed:
+                raise
         return True
 
     def _add_strings(self, position: Position, flat: list[Node]) -> None:
@@ -165,25 +188,13 @@ class Merger:
         if not said:
             position.scalars[self.strings.string(_ANY_STRING)] = None
             return
-        least, most = 0, None
-        patterns: dict[str, None] = {}
-        formats: dict[str, None] = {}
-        for facts in said:
-            least = max(least, facts.min)
-            if facts.max is not None and (most is None or facts.max < most):
-                most = facts.max
-            for pattern, pointer in facts.patterns:
-                self.strings.pattern_at(pattern, pointer)
-                patterns[pattern] = None
-            for name in facts.formats:
-                formats[name] = None
-        merged = StringFacts(least, most, tuple(patterns), tuple(formats))
+        merged = string_facts(said, self.strings)
         term = self.strings.string(merged)
         position.scalars[term] = None
         if term == self.strings.store.NOTHING:
             owner = next(node for node in flat if node.strings is not None)
-            if most is not None and most < least:
-                reason = f"minLength {least} is above maxLength {most}"
+            if merged.max is not None and merged.max < merged.min:
+                reason = f"minLength {merged.min} is above maxLength {merged.max}"
             else:
                 reason = "no string satisfies the pattern, format and lengths together"
             position.reasons.append((owner.pointer, reason))
@@ -195,11 +206,13 @@ class Merger:
             if node.numbers is not None:
                 bounds = node.numbers if owner is None else bounds.meet(node.numbers)
                 owner = node
-        term = self.numbers.number(bounds, integer=not kinds & FRACTION)
+        sort: Sort = "integer" if kinds & INTEGER else "fraction"
+        if kinds & NUMBER == NUMBER:
+            sort = "number"
+        term = self.numbers.number(bounds, sort)
         position.scalars[term] = None
         if term == self.strings.store.NOTHING and owner is not None:
-            what = "number" if kinds & FRACTION else "integer"
-            position.reasons.append((owner.pointer, f"no {what} is {bounds.describe()}"))
+            position.reasons.append((owner.pointer, f"no {sort} is {bounds.describe()}"))
 
     def _array(self, flat: list[Node]) -> ArrayShape:
         said = [node.arrays for node in flat if node.arrays is not None]
@@ -313,8 +326,6 @@ def _filters(node: Node, owner: Node) -> bool:
         or node.arrays is not None
         or node.objects is not None
         or node.refused is not None
-        or node.denied is not None
-        or node.conditions is not None
         or (node.values is not None and (node is not owner or len(node.values) > 1))
     )
 
@@ -322,10 +333,6 @@ def _filters(node: Node, owner: Node) -> bool:
 def _refuse(flat: list[Node], kinds: int) -> None:
     """Raises for what is said of these kinds and not enforced."""
     for node in flat:
-        if node.denied is not None:
-            raise unsupported(node, "not")
-        if node.conditions is not None:
-            raise unsupported(node, "if")
         for wanted, keyword, value in node.refused or ():
             if wanted & kinds:
                 if keyword == "format":

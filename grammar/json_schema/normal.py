@@ -13,19 +13,19 @@ So a conjunction of recursive schemas merges lazily and stays finite: a position
 nodes, and a document has finitely many. What a position can hold at all is a least fixpoint over
 the members it requires (positions.py).
 
-`oneOf` is a union when no two of its schemas have a value in common (disjoint.py); others are
-refused.
+A `oneOf` is a union when no two of its schemas have a value in common (disjoint.py); otherwise, and
+for `not` and `if`, schemas are negated (negation.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from grammaton.errors import GrammarError, LimitExceeded
+from grammaton.errors import GrammarError, LimitExceeded, UnsupportedKeyword
 from grammaton.grammar.json_schema.disjoint import Disjointness
-from grammaton.grammar.json_schema.keywords import ANYTHING, Node, Nodes
 from grammaton.grammar.json_schema.merge import Merger
-from grammaton.grammar.json_schema.numbers import NumberTexts
+from grammaton.grammar.json_schema.nodes import ANYTHING, Node, Nodes
+from grammaton.grammar.json_schema.numbers import NumberTexts, exact
 from grammaton.grammar.json_schema.positions import (
     INFINITE,
     Position,
@@ -91,6 +91,7 @@ class Normaliser:
         self._disjoint = Disjointness(nodes, self._relax)
         self._proofs: dict[Position, bool | None] = {}
         self._merged: dict[int, list[Node]] = {}
+        self._kept: list[list[Node]] = []
 
     def _relax(self) -> Normaliser:
         return Normaliser(self.nodes, self.strings, self.numbers, closed=self.closed, relaxed=True)
@@ -99,8 +100,8 @@ class Normaliser:
         """The position of a conjunction of nodes."""
         said = []
         for node in nodes:
-            if not node.parsed:
-                self.nodes.parse(node)
+            if not node.parsed and not self._parse(node):
+                continue
             if node.never:
                 return self._never(node)
             if not node.trivial:
@@ -116,6 +117,16 @@ class Normaliser:
             self.order.append(position)
         return position
 
+    def _parse(self, node: Node) -> bool:
+        """Parses a node; False, when relaxed, for one that says what is not enforced."""
+        try:
+            self.nodes.parse(node)
+        except UnsupportedKeyword:
+            if not self.relaxed:
+                raise
+            return False
+        return True
+
     def _never(self, node: Node) -> Position:
         position = Position((node,))
         position.expanded = True
@@ -129,7 +140,8 @@ class Normaliser:
         position.expanded = True
         store = self.strings.store
         for branch in self._branches(position):
-            self._merger.add(position, list(branch.flat), branch.kinds)
+            pending = [(keyword, options) for keyword, options, _, _ in branch.choices]
+            self._merger.add(position, list(branch.flat), branch.kinds, pending)
         position.scalars.pop(store.NOTHING, None)
         if position.scalars:
             position.height = 0
@@ -184,12 +196,12 @@ class Normaliser:
             branch = stack.pop()
             if not self._resolve(branch, position):
                 continue
-            if not branch.choices:
+            if not branch.choices or self._lists_values(branch):
                 yield branch
                 continue
             keyword, options, owner, path = branch.choices[0]
             if keyword == "oneOf" and not self.relaxed:
-                self._disjoint.check(branch.flat, branch.kinds, options, owner)
+                options = self._disjoint.exclusive(branch.flat, branch.kinds, options)
             options = self._merge_values(options)
             made += len(options)
             if made > MAX_BRANCHES:
@@ -202,19 +214,31 @@ class Normaliser:
             for option in reversed(options):
                 stack.append(_Branch(dict(branch.flat), branch.kinds, [(option, path)], list(rest)))
 
+    def _lists_values(self, branch: _Branch) -> bool:
+        """Whether a branch lists its values, so that its choices need only be checked.
+
+        Where integers have a spelling of their own, numbers must know whether they are ones.
+        """
+        return any(
+            not (self.numbers.plain_integers and any(exact(value) is not None for value in values))
+            for node in branch.flat
+            for _, values in node.values or ()
+        )
+
     def _merge_values(self, options: list[Node]) -> list[Node]:
         """The options of a choice, those that only list values taken as one list."""
         merged = self._merged.get(id(options))
         if merged is None:
             merged, listed = [], []
             for option in options:
-                if len(options) > 2 and _only_lists(self.nodes.parse(option)):
+                if len(options) > 2 and self._parse(option) and _only_lists(option):
                     listed.append(option)
                 else:
                     merged.append(option)
             if listed:
                 merged.insert(0, self.nodes.listed(listed))
             self._merged[id(options)] = merged
+            self._kept.append(options)
         return merged
 
     def _resolve(self, branch: _Branch, position: Position) -> bool:
@@ -227,8 +251,7 @@ class Normaliser:
                     "the schema refers to itself without an object or array in between",
                     pointer=path[path.index(node)].pointer,
                 )
-            self.nodes.parse(node)
-            if node in flat:
+            if not self._parse(node) or node in flat:
                 continue
             inner = (*path, node)
             before, after = node.around()
@@ -277,6 +300,5 @@ def _only_lists(node: Node) -> bool:
         and node.arrays is None
         and node.objects is None
         and node.refused is None
-        and node.denied is None
-        and node.conditions is None
+        and node.negates is None
     )

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 from grammaton.errors import LimitExceeded
 from grammaton.grammar.json_schema.text import TextPieces
@@ -34,6 +34,8 @@ MAX_DIGITS = 4096
 """Digits a bound or constant may need when written out."""
 
 Exact = int | Decimal
+Sort = Literal["integer", "fraction", "number"]
+"""Integers, numbers that are none, or both."""
 
 
 def exact(value: Any) -> Exact | None:
@@ -155,7 +157,7 @@ class NumberTexts:
         self.store = store
         self.nothing: int = store.NOTHING
         self.empty: int = store.EMPTY
-        self._frames: dict[tuple[bool, Bounds], int] = {}
+        self._frames: dict[tuple[Sort, Bounds], int] = {}
         self._values: dict[tuple[bool, tuple[Exact, ...]], int] = {}
         self._made = False
 
@@ -188,20 +190,32 @@ class NumberTexts:
     def _maybe(self, *terms: int) -> int:
         return self._or(self.empty, self._then(*terms))
 
-    def number(self, bounds: Bounds, *, integer: bool) -> int:
-        """A call of the frame of the numbers (integers) within bounds, or NOTHING."""
-        key = (integer, bounds)
+    def number(self, bounds: Bounds, sort: Sort) -> int:
+        """A call of the frame of the numbers of a sort within bounds, or NOTHING."""
+        key = (sort, bounds)
         frame = self._frames.get(key)
         if frame is None:
             self._make()
-            body = self._body(bounds, integer)
+            body = self._body(bounds, sort == "integer")
+            if sort == "fraction" and body != self.nothing:
+                body = int(self.store.intersect([body, self._no_integer()]))
+                body = self.nothing if self.store.is_empty(body) else body
             frame = self.nothing
             if body != self.nothing:
-                name = "INTEGER" if integer else "NUMBER"
                 limits = bounds.describe()
+                name = sort.upper()
                 frame = self.pieces.frame(f"{name} {limits}" if limits else name, body)
             self._frames[key] = frame
         return frame
+
+    def _no_integer(self) -> int:
+        """Spellings of numbers that are no integers: plain ones, or with a small power of ten."""
+        sign = self._maybe(self.minus)
+        if self.plain_integers:
+            return int(self.store.complement(self._then(sign, self.whole)))
+        plain = self._then(sign, self.whole, self.dot, self.digits, self.nonzero, self.digits)
+        mantissa = self._then(sign, self.nonzero, self.fraction)
+        return self._or(plain, self._then(mantissa, self._powers(MIN_EXPONENT, SMALL_EXPONENT)))
 
     def values(self, values: tuple[Exact, ...], *, integer: bool) -> int:
         """The texts of finitely many numbers; `integer` when they must be integers."""

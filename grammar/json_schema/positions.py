@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grammaton.errors import UnsatisfiableGrammar
-from grammaton.grammar.json_schema.keywords import Node
+from grammaton.grammar.json_schema.nodes import Node
 from grammaton.grammar.json_schema.strings import KeySort
 
 INFINITE = 1 << 30

@@ -22,12 +22,20 @@ from grammaton.grammar.regex import pattern_term
 
 @dataclass(frozen=True)
 class StringFacts:
-    """A conjunction: least and greatest length, patterns, formats."""
+    """A conjunction: lengths, patterns and formats, those it lacks, values it is not."""
 
     min: int = 0
     max: int | None = None
     patterns: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether lengths are all that is said."""
+        return not (self.patterns or self.formats or self.missing or self.wrong or self.excluded)
 
 
 @dataclass(frozen=True)
@@ -67,26 +75,32 @@ class StringTexts:
         least, most = facts.min, facts.max
         if most is not None and most < least:
             return int(store.NOTHING)
-        if not facts.patterns and not facts.formats:
+        if facts.plain:
             if not least and most is None:
                 return pieces.any_string_rest
             body = store.repeat(pieces.json_char, least, most)
             return pieces.string_frame(f"STRING {least} to {most}", body)
         text = self._text(facts)
-        if (facts.patterns or len(facts.formats) > 1 or least or most is not None) and (
-            store.is_empty(text)
-        ):
+        single = len(facts.formats) == 1 and facts == StringFacts(formats=facts.formats)
+        if not single and store.is_empty(text):
             return int(store.NOTHING)
         name = " ".join(("STRING", *facts.formats, *facts.patterns))
         return pieces.string_frame(name[:80], store.json(text))
 
     def _text(self, facts: StringFacts) -> int:
-        """The decoded texts; `facts` has a pattern or a format."""
+        """The decoded texts of facts that are more than lengths."""
         store = self.store
         parts = [self.format(name) for name in facts.formats]
         parts.extend(self.pattern(pattern) for pattern in facts.patterns)
         if facts.min or facts.max is not None:
             parts.append(store.repeat(self.pieces.any_char, facts.min, facts.max))
+        denied = [self.format(name) for name in facts.wrong]
+        denied.extend(self.pattern(pattern) for pattern in facts.missing)
+        texts = [encoded for text in facts.excluded if (encoded := encode(text)) is not None]
+        if texts:
+            denied.append(store.literals(texts))
+        if denied or not parts:
+            parts.append(store.complement(store.union(denied)))
         return int(store.intersect(parts)) if len(parts) > 1 else parts[0]
 
     def pattern(self, pattern: str) -> int:
@@ -121,7 +135,7 @@ class StringTexts:
         """Whether a decoded text has these facts."""
         if len(value) < facts.min or (facts.max is not None and len(value) > facts.max):
             return False
-        if not facts.patterns and not facts.formats:
+        if facts.plain:
             return True
         return self._matches(self._text(facts), value)
 

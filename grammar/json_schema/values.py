@@ -8,13 +8,13 @@ Strings are checked with the very terms that are lowered.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from decimal import Decimal
 from typing import Any
 
 from grammaton.errors import GrammarError
 from grammaton.grammar.json_schema.document import describe
-from grammaton.grammar.json_schema.keywords import (
+from grammaton.grammar.json_schema.nodes import (
     ARRAY,
     BOOLEAN,
     FRACTION,
@@ -24,6 +24,7 @@ from grammaton.grammar.json_schema.keywords import (
     STRING,
     Node,
     Nodes,
+    Strings,
     unsupported,
 )
 from grammaton.grammar.json_schema.numbers import Exact, exact
@@ -81,6 +82,36 @@ def plain_number(number: Exact) -> Exact:
     return number
 
 
+def string_facts(said: Sequence[Strings], strings: StringTexts) -> StringFacts:
+    """What several schemas say of a string, together."""
+    least, most = 0, None
+    patterns: dict[str, None] = {}
+    missing: dict[str, None] = {}
+    formats: dict[str, None] = {}
+    wrong: dict[str, None] = {}
+    excluded: dict[str, None] = {}
+    for facts in said:
+        least = max(least, facts.min)
+        if facts.max is not None and (most is None or facts.max < most):
+            most = facts.max
+        for found, written in ((patterns, facts.patterns), (missing, facts.missing)):
+            for pattern, pointer in written:
+                strings.pattern_at(pattern, pointer)
+                found[pattern] = None
+        formats.update(dict.fromkeys(facts.formats))
+        wrong.update(dict.fromkeys(facts.wrong))
+        excluded.update(dict.fromkeys(facts.excluded))
+    return StringFacts(
+        least,
+        most,
+        tuple(patterns),
+        tuple(formats),
+        tuple(missing),
+        tuple(wrong),
+        tuple(excluded),
+    )
+
+
 class Checker:
     """Checks values against nodes."""
 
@@ -96,6 +127,8 @@ class Checker:
         Raises:
             UnsupportedKeyword: the answer turns on a keyword that is not enforced.
         """
+        if node.negates is not None:
+            return not self.satisfies(value, node.negates)
         self.nodes.parse(node)
         if node.trivial:
             return True
@@ -104,14 +137,22 @@ class Checker:
         for other in node.same or ():
             if other is not None and not self.satisfies(value, other):
                 return False
-        for keyword, branches in node.choices or ():
-            count = sum(1 for branch in branches if self.satisfies(value, branch))
-            if not count or (keyword == "oneOf" and count != 1):
-                return False
-        return True
+        return all(
+            self.satisfies_choice(value, keyword, branches)
+            for keyword, branches in node.choices or ()
+        )
+
+    def satisfies_choice(self, value: Any, keyword: str, branches: list[Node]) -> bool:
+        """Whether a value is valid against one of some schemas; exactly one under oneOf."""
+        fitting = 0
+        for branch in branches:
+            fitting += self.satisfies(value, branch)
+            if fitting and keyword != "oneOf":
+                return True
+        return fitting == 1
 
     def satisfies_plain(self, value: Any, node: Node) -> bool:
-        """As `satisfies`, `$ref`, `allOf`, `anyOf` and `oneOf` left aside."""
+        """As `satisfies`, what refers to other schemas of the same value left aside."""
         kind = kind_of(value, node.pointer)
         if not node.kinds & kind:
             return False
@@ -134,12 +175,6 @@ class Checker:
         for kinds, keyword, _ in node.refused or ():
             if kinds & kind:
                 raise unsupported(node, keyword)
-        if node.denied is not None and self.satisfies(value, node.denied):
-            return False
-        if node.conditions is not None:
-            test, then, otherwise = node.conditions
-            chosen = then if self.satisfies(value, test) else otherwise
-            return chosen is None or self.satisfies(value, chosen)
         return True
 
     def _list(self, values: list[Any]) -> frozenset[Hashable]:
@@ -155,10 +190,7 @@ class Checker:
             return True
         whole = self._wholes.get(node)
         if whole is None:
-            for pattern, pointer in facts.patterns:
-                self.strings.pattern_at(pattern, pointer)
-            patterns = tuple(pattern for pattern, _ in facts.patterns)
-            whole = StringFacts(facts.min, facts.max, patterns, tuple(facts.formats))
+            whole = string_facts([facts], self.strings)
             self._wholes[node] = whole
         return self.strings.holds(whole, value)
 

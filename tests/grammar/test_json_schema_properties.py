@@ -19,7 +19,7 @@ from grammaton.errors import UnsatisfiableGrammar, UnsupportedKeyword
 from grammaton.grammar.json_schema import grammar_from_json_schema
 
 Schema = dict[str, Any] | bool
-REFUSED = ("oneOf", "minProperties")
+REFUSED = ("minProperties", "items", "additionalProperties", "const", "enum", "patternProperties")
 """Keywords of the schemas below that are refused in some places."""
 
 
@@ -82,7 +82,11 @@ def schemas(draw: st.DrawFn, depth: int = 3, combine: bool = True) -> Schema:
     if combine:
         maybe("anyOf", st.lists(inner, min_size=1, max_size=3), 6)
         maybe("allOf", st.lists(inner, min_size=1, max_size=2), 6)
-        maybe("oneOf", st.lists(inner, min_size=1, max_size=2), 10)
+        maybe("oneOf", st.lists(inner, min_size=1, max_size=3), 8)
+        maybe("not", inner, 10)
+        maybe("if", inner, 10)
+        maybe("then", inner, 6)
+        maybe("else", inner, 6)
         maybe("$ref", st.sampled_from(["#/$defs/r", "#/$defs/s"]), 10)
     return schema
 
@@ -103,7 +107,7 @@ def compiled(schema: Schema, **options: Any) -> tuple[bool, Recognizer | None]:
     try:
         return True, language_of(schema, **options)
     except UnsupportedKeyword as refusal:
-        if not str(refusal.pointer).endswith(REFUSED):
+        if not any(f"/{keyword}" in f"{refusal.pointer}" for keyword in REFUSED):
             raise
         return False, None
 

@@ -1,0 +1,284 @@
+"""Nodes: the schemas of a document, each with the facts that it states.
+
+A *node* is one schema, parsed when it is first met; the schemas inside it are nodes in their turn,
+not parsed yet. A keyword constrains values of some *kinds* only (`minLength` says nothing about 5),
+so facts are kept by kind. Kinds are bits; an integer and a number with a fraction are different
+kinds. Besides the document's own there are nodes made here, for constants, and the negations of
+nodes. A node costs about a microsecond to make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from grammaton.errors import GrammarError, UnsupportedKeyword
+from grammaton.grammar.json_schema.document import Document, Resource, describe, escape
+from grammaton.grammar.json_schema.numbers import Bounds
+
+NULL, BOOLEAN, STRING, INTEGER, FRACTION, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32, 64
+NUMBER = INTEGER | FRACTION
+ANYTHING = 127
+
+
+class Strings:
+    """What is said of strings: lengths in code points, patterns with pointers, formats.
+
+    `missing` are patterns and `wrong` formats that a string must not have, `excluded` the values
+    that it must not be.
+    """
+
+    __slots__ = ("excluded", "formats", "max", "min", "missing", "patterns", "wrong")
+
+    def __init__(self) -> None:
+        self.min = 0
+        self.max: int | None = None
+        self.patterns: list[tuple[str, str]] = []
+        self.formats: list[str] = []
+        self.missing: list[tuple[str, str]] = []
+        self.wrong: list[str] = []
+        self.excluded: list[str] = []
+
+
+class Arrays:
+    """What is said of arrays: nodes of the first items, of the rest, and how many."""
+
+    __slots__ = ("max", "min", "prefix", "rest")
+
+    def __init__(self) -> None:
+        self.prefix: list[Node] = []
+        self.rest: Node | None = None
+        self.min = 0
+        self.max: int | None = None
+
+
+class Objects:
+    """What is said of objects: nodes of declared properties, of the others, required keys.
+
+    `patterns` are (regular expression, its pointer, node) of `patternProperties`; `min` and `max`
+    the number of properties.
+    """
+
+    __slots__ = ("declared", "max", "min", "other", "patterns", "properties", "required")
+
+    def __init__(self) -> None:
+        self.properties: dict[str, Node] = {}
+        self.declared = False
+        self.other: Node | None = None
+        self.patterns: list[tuple[str, str, Node]] = []
+        self.required: list[str] = []
+        self.min = 0
+        self.max: int | None = None
+
+
+class Node:
+    """One schema: a kind mask and the facts of each keyword family.
+
+    Attributes:
+        pointer: JSON Pointer from the document's root.
+        kinds: the kinds of value allowed by `type` and boolean schemas.
+        never: true for the schema `false`.
+        trivial: true when nothing is asserted.
+        same: schemas that hold of the same value: `$ref` and `allOf`; None stands for the node's
+            own keywords, so that keys keep the order in which the schema mentions them.
+        choices: (keyword, branches) of anyOf and oneOf, and of what is rewritten as such.
+        values: the lists of `enum` and `const`.
+        denied: `not`'s schema; conditions: (if, then, else); both are choices, too.
+        negates: the schema that this node is the negation of.
+        refused: (kinds, keyword, value) of keywords that are not enforced.
+    """
+
+    __slots__ = (
+        *("arrays", "choices", "conditions", "denied", "document", "id", "kinds", "negates"),
+        *("never", "numbers", "objects", "parsed", "pointer", "raw", "refused", "resource", "same"),
+        *("strings", "trivial", "values"),
+    )
+
+    def __init__(
+        self, document: Document, raw: Any, pointer: str, resource: Resource, number: int
+    ) -> None:
+        self.document = document
+        self.raw = raw
+        self.pointer = pointer
+        self.resource = resource
+        self.id = number
+        self.parsed = False
+        self.kinds = ANYTHING
+        self.never = False
+        self.trivial = False
+        self.same: list[Node | None] | None = None
+        self.choices: list[tuple[str, list[Node]]] | None = None
+        self.values: list[tuple[str, list[Any]]] | None = None
+        self.denied: Node | None = None
+        self.conditions: tuple[Node, Node, Node] | None = None
+        self.negates: Node | None = None
+        self.strings: Strings | None = None
+        self.numbers: Bounds | None = None
+        self.arrays: Arrays | None = None
+        self.objects: Objects | None = None
+        self.refused: list[tuple[int, str, Any]] | None = None
+
+    def around(self) -> tuple[Sequence[Node], Sequence[Node]]:
+        """The schemas that hold of the same value, mentioned before and after its own keys."""
+        if self.same is None:
+            return (), ()
+        mine = self.same.index(None) if None in self.same else 0
+        before = [node for node in self.same[:mine] if node is not None]
+        return before, [node for node in self.same[mine:] if node is not None]
+
+    def plain(self) -> Node:
+        """This node without what refers to other schemas of the same value."""
+        copy = Node(self.document, self.raw, self.pointer, self.resource, -1 - self.id)
+        for name in ("kinds", "never", "values", "strings", "numbers", "arrays", "objects"):
+            setattr(copy, name, getattr(self, name))
+        copy.parsed = True
+        return copy
+
+
+class Nodes:
+    """Makes the nodes of one document; the same schema is the same node.
+
+    Args:
+        read: parses the keywords of a node (keywords.py).
+    """
+
+    def __init__(self, document: Document, read: Callable[[Nodes, Node], None]) -> None:
+        self.document = document
+        self._read = read
+        self._by_place: dict[tuple[int, int], Node] = {}
+        self._negations: dict[Node, Node] = {}
+        self._count = 0
+        self.anything = self._new(True, "", document.resource)
+        self.anything.parsed = self.anything.trivial = True
+        self.root = self.node(document.root, "", document.resource)
+
+    def _new(self, raw: Any, pointer: str, resource: Resource) -> Node:
+        self._count += 1
+        return Node(self.document, raw, pointer, resource, self._count)
+
+    def node(self, raw: Any, pointer: str, resource: Resource) -> Node:
+        """The node of a raw schema.
+
+        Raises:
+            GrammarError: it is neither an object nor a boolean.
+        """
+        if raw is True:
+            return self.anything
+        if not isinstance(raw, dict):
+            if raw is False:
+                return self._new(raw, pointer, resource)
+            raise GrammarError(
+                f"a schema is an object or a boolean, not {describe(raw)}", pointer=pointer
+            )
+        if self.document.id_keyword in raw:
+            resource = self.document.resource_of(raw, pointer, resource)
+        place = (id(raw), id(resource.root))
+        node = self._by_place.get(place)
+        if node is None:
+            node = self._by_place[place] = self._new(raw, pointer, resource)
+        return node
+
+    def child(self, parent: Node, raw: Any, path: str) -> Node:
+        """The node of a schema inside another's keyword."""
+        if raw is True:
+            return self.anything
+        return self.node(raw, f"{parent.pointer}/{path}", parent.resource)
+
+    def children(self, parent: Node, keyword: str, raw: Any) -> list[Node]:
+        """The nodes of a keyword that takes a list of schemas."""
+        if not isinstance(raw, list):
+            raise bad(parent, keyword, "an array of schemas", raw)
+        return [self.child(parent, item, f"{keyword}/{i}") for i, item in enumerate(raw)]
+
+    def constant(self, value: Any, pointer: str) -> Node:
+        """A node for one array or object of an `enum` or `const`."""
+        node = self.made(pointer, ARRAY if isinstance(value, list) else OBJECT)
+        if isinstance(value, list):
+            arrays = node.arrays = Arrays()
+            arrays.prefix = [self._literal(item, pointer) for item in value]
+            arrays.min = arrays.max = len(value)
+        else:
+            objects = node.objects = Objects()
+            objects.declared = True
+            objects.properties = {k: self._literal(v, pointer) for k, v in value.items()}
+            objects.required = list(value)
+            objects.other = self.node(False, pointer, self.document.resource)
+        return node
+
+    def made(self, pointer: str, kinds: int = ANYTHING) -> Node:
+        """A node that is no schema of the document, with facts to be filled in."""
+        node = self._new(True, pointer, self.document.resource)
+        node.parsed = True
+        node.kinds = kinds
+        return node
+
+    def negation(self, node: Node, pointer: str) -> Node:
+        """The node of the values that another does not hold of, parsed when it is met."""
+        negation = self._negations.get(node)
+        if negation is None:
+            negation = self._new(True, pointer, self.document.resource)
+            negation.negates = node
+            self._negations[node] = negation
+        return negation
+
+    def all_of(self, nodes: list[Node], pointer: str) -> Node:
+        """The node of a conjunction."""
+        node = self.made(pointer)
+        node.same = list(nodes)
+        return node
+
+    def having(self, keys: list[str], pointer: str) -> Node:
+        """A node for objects that have these keys."""
+        node = self.made(pointer, OBJECT)
+        node.objects = Objects()
+        node.objects.required = keys
+        return node
+
+    def lacking(self, key: str, pointer: str) -> Node:
+        """A node for everything but objects that have this key."""
+        node = self.made(pointer)
+        node.objects = Objects()
+        node.objects.properties[key] = self.node(False, pointer, self.document.resource)
+        return node
+
+    def listed(self, nodes: list[Node]) -> Node:
+        """A node for the values that any of some nodes lists."""
+        node = self.made(nodes[0].pointer)
+        values = [value for each in nodes for _, some in each.values or () for value in some]
+        node.values = [("enum", values)]
+        return node
+
+    def _literal(self, value: Any, pointer: str) -> Node:
+        node = self.made(pointer)
+        node.values = [("const", [value])]
+        return node
+
+    def parse(self, node: Node) -> Node:
+        """Reads the node's keywords, once.
+
+        Raises:
+            GrammarError: a keyword's value is not what the specification says it is.
+        """
+        if not node.parsed:
+            node.parsed = True
+            try:
+                self._read(self, node)
+            except GrammarError:
+                node.parsed = False
+                raise
+        return node
+
+
+def bad(node: Node, keyword: str, wanted: str, value: object) -> GrammarError:
+    """The error for a keyword with a value of the wrong sort."""
+    return GrammarError(
+        f"{keyword!r} takes {wanted}, not {describe(value)}",
+        pointer=f"{node.pointer}/{escape(keyword)}",
+    )
+
+
+def unsupported(
+    node: Node, keyword: str, reason: str = "is not enforced yet"
+) -> UnsupportedKeyword:
+    """The error for a keyword that is not enforced."""
+    return UnsupportedKeyword(f"{keyword!r} {reason}", pointer=f"{node.pointer}/{escape(keyword)}")
