@@ -355,7 +355,7 @@ def _frame(draw: st.DrawFn, kinds: Sequence[str] = _FRAMES) -> Expression:
             (("json", draw(st.sampled_from([("repeat", ("chars", ALL), 0, None), run]))), _QUOTE),
         )
     if kind == "key":
-        other = ("complement", keys)
+        other: Expression = ("complement", keys)
         if draw(st.booleans()):
             other = ("intersect", (other, run))
         return ("concat", (draw(st.sampled_from([("json", other), other])), _QUOTE))
