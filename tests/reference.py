@@ -147,6 +147,11 @@ def spelling_of(tokens: Sequence[bytes], ordinary: Sequence[bool]) -> Spelling:
     return Spelling(bytewise=normal_ranges(bytewise), whole=normal_ranges(whole))
 
 
+def plain_text(ordinary: Sequence[bool], eos_ids: Sequence[int]) -> list[bool]:
+    """Which ids match text: the ordinary ones that do not end it."""
+    return [flag and token_id not in eos_ids for token_id, flag in enumerate(ordinary)]
+
+
 def allowed_tokens(
     language: Language,
     tokens: Sequence[bytes],
@@ -158,7 +163,7 @@ def allowed_tokens(
     allowed = {
         token_id
         for token_id, token in enumerate(tokens)
-        if ordinary[token_id] and token and token_id not in eos_ids
+        if ordinary[token_id] and token
         if language.viable(prefix + token)
     }
     return allowed | set(eos_ids) if language.accepts(prefix) else allowed
@@ -176,6 +181,7 @@ def reference_mask(
     if any(token_id in eos_ids for token_id in prefix_tokens):
         return set()
     prefix = b"".join(tokens[token_id] for token_id in prefix_tokens)
+    ordinary = plain_text(ordinary, eos_ids)
     language = Language(store, start, spelling_of(tokens, ordinary))
     return allowed_tokens(language, tokens, ordinary, eos_ids, prefix)
 
@@ -202,11 +208,11 @@ class ReferenceIndex:
         if not all(0 <= token_id < mask_bits for token_id in eos_token_ids):
             raise VocabularyError("an end-of-sequence id is out of range")
         self.tokens = list(tokens)
-        self.ordinary = list(ordinary)
+        self.ordinary = plain_text(ordinary, eos_token_ids)
         self.eos_token_ids = list(eos_token_ids)
         self.mask_bits = mask_bits
         self.limits = limits or Limits()
-        self.spelling = spelling_of(tokens, ordinary)
+        self.spelling = spelling_of(tokens, self.ordinary)
 
     @property
     def mask_words(self) -> int:

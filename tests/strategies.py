@@ -458,7 +458,8 @@ def vocabularies(
     tokens = tuple(entries[index][0] for index in order)
     ordinary = tuple(entries[index][1] for index in order)
     special_ids = [token_id for token_id, flag in enumerate(ordinary) if not flag]
-    eos_ids = draw(st.lists(st.sampled_from(special_ids), min_size=1, max_size=2, unique=True))
+    ends = st.sampled_from(special_ids) | st.integers(0, len(tokens) - 1)
+    eos_ids = draw(st.lists(ends, min_size=1, max_size=2, unique=True))
     width = len(tokens) + draw(st.sampled_from([0, 0, 1, 40]))
     return VocabularyPlan(tokens, ordinary, tuple(eos_ids), width)
 

@@ -21,6 +21,7 @@ from tests.reference import (
     enumerate_language,
     is_utf8,
     mask_to_ids,
+    plain_text,
     reference_mask,
     spelling_of,
 )
@@ -355,7 +356,8 @@ def test_spelling_of_every_byte_is_every_character() -> None:
 def test_masks_of_finite_languages(texts: list[str], data: st.DataObject) -> None:
     """Where the language is a list of texts, the definition can be written down directly."""
     vocabulary = data.draw(vocabularies(Plan(("texts", tuple(texts)))))
-    ordinary = {t for t, plain in zip(vocabulary.tokens, vocabulary.ordinary, strict=True) if plain}
+    plain = plain_text(vocabulary.ordinary, vocabulary.eos_ids)
+    ordinary = {token for token, is_plain in zip(vocabulary.tokens, plain, strict=True) if is_plain}
 
     def bytewise(char: str) -> bool:
         return all(bytes([byte]) in ordinary for byte in char.encode())
@@ -379,7 +381,7 @@ def test_masks_of_finite_languages(texts: list[str], data: st.DataObject) -> Non
         allowed = {
             token_id
             for token_id, token in enumerate(vocabulary.tokens)
-            if vocabulary.ordinary[token_id] and token and prefix + token in prefixes
+            if plain[token_id] and token and prefix + token in prefixes
         }
         if prefix.decode(errors="replace") in spelled:
             allowed |= set(vocabulary.eos_ids)
