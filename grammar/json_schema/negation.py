@@ -73,10 +73,10 @@ def negate(nodes: Nodes, node: Node, schema: Node) -> None:
     node.choices = [("not", options)]
 
 
-def _refusal(schema: Node, keyword: str) -> UnsupportedKeyword:
+def _refusal(schema: Node, keyword: str, name: str | None = None) -> UnsupportedKeyword:
     return UnsupportedKeyword(
         f"the negation of {keyword!r} is not enforced yet; 'not', 'if' or a 'oneOf' needs it",
-        pointer=f"{schema.pointer}/{escape(keyword)}",
+        pointer=f"{schema.pointer}/{keyword}" + ("" if name is None else f"/{escape(name)}"),
     )
 
 
@@ -205,7 +205,7 @@ def _objects(nodes: Nodes, schema: Node, facts: Objects, pointer: str) -> list[N
         options.append(having)
     for pattern, _, value in facts.patterns:
         if not nodes.parse(value).trivial:
-            raise _refusal(schema, f"patternProperties/{pattern}")
+            raise _refusal(schema, "patternProperties", pattern)
     if facts.other is not None and not nodes.parse(facts.other).trivial:
         raise _refusal(schema, "additionalProperties")
     for least, most in ((0, facts.min - 1), (None if facts.max is None else facts.max + 1, None)):

@@ -130,7 +130,7 @@ class Normaliser:
     def _never(self, node: Node) -> Position:
         position = Position((node,))
         position.expanded = True
-        position.reasons.append((node.pointer, "the schema is false"))
+        position.reasons.append((node.pointer, "nothing is allowed there"))
         return position
 
     def expand(self, position: Position) -> None:
@@ -274,7 +274,7 @@ class Normaliser:
         before = branch.kinds
         branch.kinds &= node.kinds
         if not branch.kinds:
-            reason = "the schema is false"
+            reason = "nothing is allowed there"
             if not node.never:
                 reason = "no type is left: the types required here exclude each other"
                 reason = reason if before != ANYTHING else "'type' is empty"
