@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 _QUICK = settings(
-    max_examples=60,
+    max_examples=40,
     stateful_step_count=20,
     deadline=None,
     print_blob=True,

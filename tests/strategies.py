@@ -13,6 +13,7 @@ Texts use a small alphabet, so that grammars, vocabularies and texts meet often.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -159,30 +160,29 @@ _LEAVES: st.SearchStrategy[Expression] = st.one_of(
 )
 
 
-def _counts() -> st.SearchStrategy[tuple[int, int | None]]:
-    bounded = st.tuples(st.integers(0, 3), st.integers(0, 3)).map(lambda c: (c[0], c[0] + c[1]))
-    return st.one_of(st.sampled_from([(0, None), (1, None), (0, 1), (2, None)]), bounded)
+_COUNTS: st.SearchStrategy[tuple[int, int | None]] = st.one_of(
+    st.sampled_from([(0, None), (1, None), (0, 1), (2, None)]),
+    st.tuples(st.integers(0, 3), st.integers(0, 3)).map(lambda c: (c[0], c[0] + c[1])),
+)
 
 
-def _grown(inner: st.SearchStrategy[Expression], boolean: bool) -> st.SearchStrategy[Expression]:
+def _grown(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
     parts = st.lists(inner, min_size=2, max_size=3).map(tuple)
-    grown = [
-        st.tuples(st.just("concat"), parts),
-        st.tuples(st.just("union"), parts),
-        st.builds(lambda e, c: ("repeat", e, *c), inner, _counts()),
-    ]
-    if boolean:
-        grown += [
-            st.tuples(st.just("intersect"), parts),
-            st.tuples(st.just("complement"), inner),
-            st.tuples(st.just("json"), inner.filter(lambda e: "json" not in repr(e))),
-        ]
-    return st.one_of(grown)
+    return st.one_of(
+        st.tuples(st.sampled_from(["concat", "union"]), parts),
+        st.builds(lambda e, c: ("repeat", e, *c), inner, _COUNTS),
+        st.tuples(st.just("intersect"), parts),
+        st.tuples(st.just("complement"), inner),
+        st.tuples(st.just("json"), inner.filter(lambda e: "json" not in repr(e))),
+    )
 
 
 def regular_expressions(max_leaves: int = 6) -> st.SearchStrategy[Expression]:
     """Regular expressions with `&`, `~`, counts and JSON lifts."""
-    return st.recursive(_LEAVES, lambda inner: _grown(inner, True), max_leaves=max_leaves)
+    return st.recursive(_LEAVES, _grown, max_leaves=max_leaves)
+
+
+_REGULAR = regular_expressions(3)
 
 
 def regular_plans(max_leaves: int = 6) -> st.SearchStrategy[Plan]:
@@ -208,7 +208,6 @@ def _reads(expression: Expression) -> bool:
     return False
 
 
-@st.composite
 def _body(
     draw: st.DrawFn, rule: int, calls: Sequence[Expression], depth: int, guarded: bool
 ) -> Expression:
@@ -221,15 +220,15 @@ def _body(
     if kind == "leaf":
         return draw(_LEAVES)
     if kind == "regular":
-        return draw(regular_expressions(3))
+        return draw(_REGULAR)
     if kind == "call":
         return draw(st.sampled_from(callable_now))
     if kind == "repeat":
-        low, high = draw(_counts())
-        return ("repeat", draw(_body(rule, calls, depth - 1, guarded)), low, high)
+        low, high = draw(_COUNTS)
+        return ("repeat", _body(draw, rule, calls, depth - 1, guarded), low, high)
     parts: list[Expression] = []
     for _ in range(draw(st.integers(2, 3))):
-        part = draw(_body(rule, calls, depth - 1, guarded))
+        part = _body(draw, rule, calls, depth - 1, guarded)
         parts.append(part)
         guarded = guarded or (kind == "concat" and _reads(part))
     return (kind, tuple(parts))
@@ -240,12 +239,29 @@ def recursive_plans(draw: st.DrawFn, max_rules: int = 4) -> Plan:
     """Plans of up to `max_rules` rules that call each other, without left recursion."""
     count = draw(st.integers(1, max_rules))
     calls: list[Expression] = [("call", rule, (), ()) for rule in range(count)]
-    rules = tuple(draw(_body(rule, calls, 2, False)) for rule in range(count))
-    start = draw(st.one_of(st.just(calls[0]), _body(-1, calls, 1, False)))
+    rules = tuple(_body(draw, rule, calls, 2, False) for rule in range(count))
+    start = calls[0] if draw(st.booleans()) else _body(draw, -1, calls, 1, False)
     return Plan(start, rules)
 
 
-@st.composite
+_CONDITIONS: st.SearchStrategy[tuple[tuple[Any, ...], ...]] = st.lists(
+    st.one_of(
+        st.tuples(st.just("unseen"), st.integers(0, 1)),
+        st.sampled_from([("all_seen", (0,)), ("all_seen", (0, 1))]),
+        st.builds(lambda low, more: ("between", 0, low, low + more), *[st.integers(0, 2)] * 2),
+    ),
+    max_size=2,
+).map(tuple)
+_UPDATES: st.SearchStrategy[tuple[tuple[Any, ...], ...]] = st.lists(
+    st.one_of(
+        st.tuples(st.just("see"), st.integers(0, 1)),
+        st.tuples(st.just("set"), st.just(0), st.integers(0, 2)),
+        st.tuples(st.just("add"), st.just(0), st.just(1), st.integers(1, 3)),
+    ),
+    max_size=2,
+).map(tuple)
+
+
 def _rows(
     draw: st.DrawFn, rule: int, templates: Sequence[int], calls: Sequence[Expression]
 ) -> tuple[TemplateRow, ...]:
@@ -255,22 +271,11 @@ def _rows(
         mark = ("text", draw(st.sampled_from(["a", "b", "é", "ab", '"', "漢"])))
         head: Expression = mark
         if draw(st.booleans()):
-            head = ("concat", (mark, draw(_body(rule, calls, 1, True))))
-        condition = st.one_of(
-            st.tuples(st.just("unseen"), st.integers(0, 1)),
-            st.just(("all_seen", (0,))) | st.just(("all_seen", (0, 1))),
-            st.builds(lambda low, more: ("between", 0, low, low + more), *[st.integers(0, 2)] * 2),
-        )
-        update = st.one_of(
-            st.tuples(st.just("see"), st.integers(0, 1)),
-            st.tuples(st.just("set"), st.just(0), st.integers(0, 2)),
-            st.tuples(st.just("add"), st.just(0), st.just(1), st.integers(1, 3)),
-        )
-        conditions = draw(st.lists(condition, max_size=2).map(tuple))
+            head = ("concat", (mark, _body(draw, rule, calls, 1, True)))
+        conditions = draw(_CONDITIONS)
         if draw(st.integers(0, 2)):
-            updates = draw(st.lists(update, max_size=2).map(tuple))
-            tail = draw(st.just(("text", "")) | _body(rule, calls, 1, True))
-            rows.append((head, draw(st.sampled_from(templates)), tail, conditions, updates))
+            tail = _body(draw, rule, calls, 1, True) if draw(st.booleans()) else ("text", "")
+            rows.append((head, draw(st.sampled_from(templates)), tail, conditions, draw(_UPDATES)))
         else:
             rows.append((head, -1, ("text", ""), conditions, ()))
     return tuple(rows)
@@ -287,9 +292,9 @@ def template_plans(draw: st.DrawFn) -> Plan:
     values = st.sampled_from([((), (0,)), ((0,), (0,)), ((1,), (1,)), ((), (2,))])
     calls: list[Expression] = [("call", rule, (), ()) for rule in plain]
     calls += [("call", rule, *draw(values)) for rule in templates]
-    rules: list[Any] = [draw(_rows(rule, templates, calls)) for rule in templates]
-    rules += [draw(_body(rule, calls, 2, False)) for rule in plain]
-    start = draw(st.one_of(st.just(calls[-1]), _body(-1, calls, 1, False)))
+    rules: list[Any] = [_rows(draw, rule, templates, calls) for rule in templates]
+    rules += [_body(draw, rule, calls, 2, False) for rule in plain]
+    start = calls[-1] if draw(st.booleans()) else _body(draw, -1, calls, 1, False)
     for _ in range(len(templates) + 1):
         stuck = _stuck_rules(Plan(start, tuple(rules)))
         for rule in stuck & set(templates):
@@ -339,7 +344,6 @@ _QUOTE = ("text", '"')
 _FRAMES = ("json", "key", "counted", "run", "closed run", "nested run", "other")
 
 
-@st.composite
 def _frame(draw: st.DrawFn, kinds: Sequence[str] = _FRAMES) -> Expression:
     """A string body, a run of characters, a key that is none of some: what a front end writes."""
     kind = draw(st.sampled_from(kinds))
@@ -347,7 +351,7 @@ def _frame(draw: st.DrawFn, kinds: Sequence[str] = _FRAMES) -> Expression:
         "texts",
         tuple(draw(st.lists(st.text(PLAIN + "u", min_size=1, max_size=3), max_size=3))),
     )
-    low, high = draw(_counts())
+    low, high = draw(_COUNTS)
     run = ("repeat", draw(_ITEMS), low, high)
     if kind == "json":
         return (
@@ -370,16 +374,16 @@ def _frame(draw: st.DrawFn, kinds: Sequence[str] = _FRAMES) -> Expression:
     if kind == "closed run":
         return ("concat", (run, ("text", draw(st.sampled_from('",{a')))))
     if kind == "nested run":
-        outer = draw(_counts())
+        outer = draw(_COUNTS)
         return ("repeat", ("concat", (run, ("text", draw(st.sampled_from(",ué"))))), *outer)
-    return draw(regular_expressions(3))
+    return draw(_REGULAR)
 
 
 @st.composite
 def framed_plans(draw: st.DrawFn) -> Plan:
     """Plans that put frames after one another, in alternatives and within nested brackets."""
     count = draw(st.integers(1, 3))
-    frames = tuple(draw(_frame()) for _ in range(count))
+    frames = tuple(_frame(draw) for _ in range(count))
     value = ("call", count, (), ())
     calls: list[Expression] = [("call", rule, (), ()) for rule in range(count)]
     pieces = st.lists(st.sampled_from([*calls, *calls, value, *map(_mark, '"{,aé')]), max_size=3)
@@ -394,7 +398,7 @@ def framed_plans(draw: st.DrawFn) -> Plan:
 @st.composite
 def studied_plans(draw: st.DrawFn) -> Plan:
     """Plans that begin in a counted string, or a key that is none of some."""
-    frames = tuple(draw(_frame(("counted", "key"))) for _ in range(2))
+    frames = tuple(_frame(draw, ("counted", "key")) for _ in range(2))
     calls: list[Expression] = [("call", rule, (), ()) for rule in range(2)]
     tail = draw(
         st.sampled_from([("text", ""), _mark("a"), calls[1], ("repeat", calls[1], 0, None)])
@@ -426,6 +430,20 @@ class VocabularyPlan:
 _ODD_TOKENS = (b"", b"\xff", b"\xc3\x28", b"\xa9", b"\xa9a", b"a\xc3", b"\xed\xa0\x80", b"\xf0\x9f")
 
 
+_CHARACTERS = [char.encode() for char in ALPHABET]
+_BYTES = [bytes([byte]) for byte in sorted(set(b"".join(_CHARACTERS)))]
+_PIECES = st.one_of(
+    st.sampled_from([char.encode() for char in PLAIN]),
+    st.sampled_from(_CHARACTERS),
+    st.sampled_from(_BYTES),
+)
+_TOKENS = st.one_of(
+    st.lists(_PIECES, min_size=1, max_size=4).map(b"".join), st.sampled_from(_ODD_TOKENS)
+)
+_SINGLE_BYTES = st.lists(st.sampled_from(_BYTES), max_size=14)
+_SPECIALS = st.lists(st.sampled_from([b"a", b"ab", b"<s>", b""]), max_size=3)
+
+
 @st.composite
 def vocabularies(
     draw: st.DrawFn, plan: Plan | None = None, *, full: bool | None = None
@@ -434,34 +452,26 @@ def vocabularies(
 
     With `full` every byte of the alphabet is a token; without it only some are.
     """
-    characters = [char.encode() for char in ALPHABET]
-    alphabet = [bytes([byte]) for byte in sorted(set(b"".join(characters)))]
     full = bool(draw(st.integers(0, 2))) if full is None else full
-    single = alphabet if full else draw(st.lists(st.sampled_from(alphabet), max_size=14))
-    piece = st.one_of(
-        st.sampled_from([char.encode() for char in PLAIN]),
-        st.sampled_from(characters),
-        st.sampled_from(alphabet),
-    )
-    joined = st.lists(piece, min_size=1, max_size=4).map(b"".join)
-    sources = [joined, joined, st.sampled_from(_ODD_TOKENS)]
-    texts = plan.texts() if plan else []
-    if texts:
-        cut = st.tuples(st.sampled_from(texts), st.sampled_from(texts), st.integers(0, 8))
-        sources += [cut.map(lambda c: (c[0] + c[1]).encode()[c[2] % 3 : 8])] * 2
-        sources += [st.sampled_from([char.encode() for text in texts for char in text])]
-    longer = draw(st.lists(st.one_of(sources), min_size=2, max_size=14))
-    specials = draw(st.lists(st.sampled_from([b"a", b"ab", b"<s>", b""]), max_size=3))
-    entries = [(token, True) for token in (*single, *longer)]
-    entries += [(token, False) for token in (*specials, b"</s>")]
-    order = draw(st.permutations(range(len(entries))))
-    tokens = tuple(entries[index][0] for index in order)
-    ordinary = tuple(entries[index][1] for index in order)
-    special_ids = [token_id for token_id, flag in enumerate(ordinary) if not flag]
-    ends = st.sampled_from(special_ids) | st.integers(0, len(tokens) - 1)
-    eos_ids = draw(st.lists(ends, min_size=1, max_size=2, unique=True))
-    width = len(tokens) + draw(st.sampled_from([0, 0, 1, 40]))
-    return VocabularyPlan(tokens, ordinary, tuple(eos_ids), width)
+    texts = [text.encode() for text in plan.texts()] if plan else []
+    parts = texts + [char.encode() for text in texts for char in text.decode()] or _CHARACTERS
+    ordinary = [*_BYTES] if full else draw(_SINGLE_BYTES)
+    for _ in range(draw(st.integers(2, 14))):
+        if draw(st.booleans()):
+            ordinary.append(draw(_TOKENS))
+        else:
+            joined = draw(st.sampled_from(parts)) + draw(st.sampled_from(parts))
+            ordinary.append(joined[draw(st.integers(0, 2)) : draw(st.integers(1, 8))])
+    entries = [(token, True) for token in ordinary]
+    entries += [(token, False) for token in (*draw(_SPECIALS), b"</s>")]
+    random.Random(draw(st.integers(0, 7))).shuffle(entries)
+    special_ids = [token_id for token_id, (_, flag) in enumerate(entries) if not flag]
+    eos_ids = {draw(st.sampled_from(special_ids))}
+    if not draw(st.integers(0, 3)):
+        eos_ids.add(draw(st.integers(0, len(entries) - 1)))
+    width = len(entries) + draw(st.sampled_from([0, 0, 1, 40]))
+    tokens, flags = zip(*entries, strict=True)
+    return VocabularyPlan(tokens, flags, tuple(sorted(eos_ids)), width)
 
 
 @st.composite
