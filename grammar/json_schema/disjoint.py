@@ -43,6 +43,7 @@ class Disjointness:
         self._plains: dict[Node, Node] = {}
         self._summaries: dict[Node, tuple[int, Tags]] = {}
         self._pairs: dict[int, list[tuple[Node, Node, int]]] = {}
+        self._exclusive: dict[tuple[int, tuple[tuple[int, int], ...]], list[Node]] = {}
 
     def _twin(self) -> Emptiness:
         if self._made is None:
@@ -55,7 +56,7 @@ class Disjointness:
         Args:
             flat, kinds: the conjunction that the choice stands in.
         """
-        against: dict[Node, list[Node]] = {}
+        pairs = []
         for one, other, common in self._overlaps(options):
             if not common & kinds:
                 continue
@@ -63,19 +64,26 @@ class Disjointness:
             twin = self._twin()
             if beside and twin.is_empty(twin.position([*beside, one, other])):
                 continue
+            pairs.append((one, other))
+        if not pairs:
+            return options
+        key = (id(options), tuple((one.id, other.id) for one, other in pairs))
+        if key not in self._exclusive:
+            self._exclusive[key] = self._without(options, pairs)
+        return self._exclusive[key]
+
+    def _without(self, options: list[Node], pairs: list[tuple[Node, Node]]) -> list[Node]:
+        """The options, each without the others that it is paired with."""
+        against: dict[Node, list[Node]] = {}
+        for one, other in pairs:
             against.setdefault(one, []).append(other)
             against.setdefault(other, []).append(one)
-        if not against:
-            return options
-        return [
-            self.nodes.all_of(
-                [option, *(self.nodes.negation(node, option.pointer) for node in against[option])],
-                option.pointer,
-            )
-            if option in against
-            else option
-            for option in options
-        ]
+        alone = []
+        for option in options:
+            place = option.pointer
+            others = [self.nodes.negation(other, place) for other in against.get(option, ())]
+            alone.append(self.nodes.all_of([option, *others], place) if others else option)
+        return alone
 
     def _overlaps(self, options: list[Node]) -> list[tuple[Node, Node, int]]:
         """The pairs of schemas that may hold of the same value, and the kinds of such values."""

@@ -120,7 +120,7 @@ def format_term(store: Any, name: str) -> int:
         kept, terms = _kept.setdefault(type(store), (type(store)(), {}))
         if name not in terms:
             terms[name] = _make(kept, name)
-    return int(store.import_term(kept, terms[name]))
+        return int(store.import_term(kept, terms[name]))
 
 
 _lock = Lock()

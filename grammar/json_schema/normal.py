@@ -84,14 +84,12 @@ class Normaliser:
         self.closed = closed
         self.relaxed = relaxed
         self._positions: dict[tuple[int, ...], Position] = {}
-        self.order: list[Position] = []
         self.nothing = Position(())
         self.nothing.expanded = True
         self._merger = Merger(self, nodes, strings, numbers, closed=closed, relaxed=relaxed)
         self._disjoint = Disjointness(nodes, self._relax)
         self._proofs: dict[Position, bool | None] = {}
         self._merged: dict[int, list[Node]] = {}
-        self._kept: list[list[Node]] = []
 
     def _relax(self) -> Normaliser:
         return Normaliser(self.nodes, self.strings, self.numbers, closed=self.closed, relaxed=True)
@@ -114,7 +112,6 @@ class Normaliser:
             if len(self._positions) >= MAX_POSITIONS:
                 raise LimitExceeded(f"the schema has over {MAX_POSITIONS} different positions")
             position = self._positions[key] = Position(tuple(said))
-            self.order.append(position)
         return position
 
     def _parse(self, node: Node) -> bool:
@@ -238,7 +235,6 @@ class Normaliser:
             if listed:
                 merged.insert(0, self.nodes.listed(listed))
             self._merged[id(options)] = merged
-            self._kept.append(options)
         return merged
 
     def _resolve(self, branch: _Branch, position: Position) -> bool:
