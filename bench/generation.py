@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ from time import perf_counter
 from typing import Any
 
 import jsonschema
+
+# As in `grammaton demo`: torch's threads shall not burn their core while they wait.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import torch
 
 from grammaton.engine import Engine, Generation, load_demo_model
@@ -218,7 +223,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--max-tokens", type=int, default=256)
     parser.add_argument("--batch", type=int, default=64, help="rows decoded together")
-    parser.add_argument("--forced", default="exact", choices=["off", "exact", "canonical"])
+    parser.add_argument("--forced", default="canonical", choices=["off", "exact", "canonical"])
     parser.add_argument("--threads", type=int, default=0, help="torch's threads; 0 for its default")
     parser.add_argument("--dtype", default=_fastest(), choices=["float32", "bfloat16"])
     return parser.parse_args()

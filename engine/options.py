@@ -36,10 +36,11 @@ class Options(TypedDict, total=False):
         presence_penalty: subtracted once for a token of the answer; 0 by default.
         seed: the same seed, prompt and options give the same answer; a fresh one by default.
         stop: a text, or several, that end the answer and are not part of it.
-        forced: how text that the grammar leaves no choice about is appended. `"exact"`, the
-            default, takes tokens that are the only one allowed, and never changes what is said;
-            `"canonical"` writes forced text in the tokens that the tokenizer would, in the pass of
-            the token before it, which is faster; `"off"` samples every token.
+        forced: how text that the grammar leaves no choice about is appended. `"canonical"`, the
+            default, writes it in the tokens that the tokenizer would, in the pass of the token
+            before it: much faster, and closer to what the model knows than the odd spellings that
+            sampling under a mask ends up in. `"exact"` takes tokens that are the only one allowed,
+            and gives the same answer as `"off"`, which samples every token.
         cancel: an object such as `threading.Event`, asked before every forward pass.
     """
 
@@ -84,7 +85,7 @@ def checked(**options: Unpack[Options]) -> Plan:
     max_tokens = given.get("max_tokens", 512)
     if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 1:
         raise InvalidOption(f"max_tokens must be an integer of at least 1, not {max_tokens!r}")
-    forced = options.get("forced", "exact")
+    forced = options.get("forced", "canonical")
     if forced not in get_args(ForcedMode):
         modes = ", ".join(map(repr, get_args(ForcedMode)))
         raise InvalidOption(f"forced must be one of {modes}, not {forced!r}")

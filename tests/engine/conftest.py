@@ -6,7 +6,6 @@ that a tail that must never be sampled is always there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +17,9 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: E402
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: E402
 
 from grammaton.engine import Engine  # noqa: E402
+
+# More threads than free cores make every torch operation wait for the slowest of them.
+torch.set_num_threads(1)
 
 MERGES = [("a", "b"), ("ab", "c"), ("t", "r"), ("u", "e"), ("tr", "ue"), ("1", "2"), ('"', ":")]
 TEMPLATE = "{% for m in messages %}<s>{{ m['role'] }}:{{ m['content'] }}</s>{% endfor %}<s>"
@@ -75,11 +77,8 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 
 @pytest.fixture(scope="session")
-def engine(tokenizer: PreTrainedTokenizerFast) -> Iterator[Engine]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # a tiny model only loses by more, and the machine is shared
-    yield Engine(make_model(len(tokenizer) + TAIL), tokenizer)
-    torch.set_num_threads(threads)
+def engine(tokenizer: PreTrainedTokenizerFast) -> Engine:
+    return Engine(make_model(len(tokenizer) + TAIL), tokenizer)
 
 
 def biased(engine: Engine, bias: dict[int, float]) -> LlamaForCausalLM:
