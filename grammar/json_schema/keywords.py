@@ -60,6 +60,7 @@ _SINCE = {
     **dict.fromkeys(("if", "then", "else"), DRAFT_7),
     **dict.fromkeys(("dependentRequired", "dependentSchemas", "$recursiveRef"), DRAFT_2019),
     **dict.fromkeys(("unevaluatedItems", "unevaluatedProperties"), DRAFT_2019),
+    **dict.fromkeys(("minContains", "maxContains"), DRAFT_2019),
     **dict.fromkeys(("prefixItems", "$dynamicRef"), DRAFT_2020),
 }
 """The draft that brought a keyword in; schemas of an earlier one do not mean it."""
@@ -80,7 +81,8 @@ _REFUSED: dict[str, tuple[int, tuple[Any, ...]]] = {
     "multipleOf": (NUMBER, ()),
     "divisibleBy": (NUMBER, ()),
     "uniqueItems": (ARRAY, (False,)),
-    "contains": (ARRAY, ()),
+    "minContains": (ARRAY, (0, 1)),
+    "maxContains": (ARRAY, ()),
     "unevaluatedItems": (ARRAY, _NOTHING_SAID),
     "propertyNames": (OBJECT, _NOTHING_SAID),
     "unevaluatedProperties": (OBJECT, _NOTHING_SAID),
@@ -88,8 +90,8 @@ _REFUSED: dict[str, tuple[int, tuple[Any, ...]]] = {
 
 
 def _beside_the_point(keyword: str, raw: dict[str, Any]) -> bool:
-    """Whether a keyword says nothing because of the one beside it."""
-    return keyword == "contains" and raw.get("minContains") == 0 and "maxContains" not in raw
+    """Whether a keyword says nothing without the one that it belongs to."""
+    return keyword in ("minContains", "maxContains") and "contains" not in raw
 
 
 def _count(node: Node, keyword: str, value: Any) -> int:
@@ -259,6 +261,12 @@ def _prefix_items(nodes: Nodes, node: Node, value: Any) -> None:
     _arrays(node).prefix = nodes.children(node, "prefixItems", value)
 
 
+def _contains(nodes: Nodes, node: Node, value: Any) -> None:
+    item = nodes.child(node, value, "contains")
+    if node.raw.get("minContains") != 0:
+        _arrays(node).some.append((0, item))
+
+
 def _min_items(nodes: Nodes, node: Node, value: Any) -> None:
     _arrays(node).min = _count(node, "minItems", value)
 
@@ -369,6 +377,7 @@ _PARSERS: dict[str, _Parser] = {
     "items": _items,
     "prefixItems": _prefix_items,
     "minItems": _min_items,
+    "contains": _contains,
     "maxItems": _max_items,
     "properties": _properties,
     "additionalProperties": _additional,

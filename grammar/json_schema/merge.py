@@ -6,7 +6,7 @@ member by member into positions, and listed values filtered by everything else t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from grammaton.errors import LimitExceeded, UnsupportedKeyword
@@ -19,6 +19,7 @@ from grammaton.grammar.json_schema.nodes import (
     NUMBER,
     OBJECT,
     STRING,
+    Arrays,
     Node,
     Nodes,
     Objects,
@@ -37,6 +38,8 @@ from grammaton.grammar.json_schema.values import (
 
 MAX_KEY_SORTS = 256
 """Sorts of undeclared keys that the patternProperties of one object may make."""
+MAX_SHAPES = 512
+"""Cases that the properties which must be found somewhere may make of one object."""
 
 
 Choice = tuple[str, list[Node]]
@@ -106,9 +109,9 @@ class Merger:
         if kinds & NUMBER:
             self._add_numbers(position, flat, kinds)
         if kinds & ARRAY:
-            position.arrays.append(self._array(flat))
+            position.arrays.extend(self._arrays(flat))
         if kinds & OBJECT:
-            position.objects.append(self._object(flat))
+            position.objects.extend(self._objects(flat))
 
     def _add_values(
         self, position: Position, flat: list[Node], kinds: int, pending: Sequence[Choice]
@@ -160,9 +163,9 @@ class Merger:
         for value in containers.values():
             node = self.nodes.constant(value, pointer)
             if isinstance(value, list):
-                position.arrays.append(self._array([node]))
+                position.arrays.extend(self._arrays([node]))
             else:
-                position.objects.append(self._object([node]))
+                position.objects.extend(self._objects([node]))
         if not found:
             position.reasons.append(
                 (pointer, f"no value of {keyword!r} satisfies the other keywords")
@@ -214,27 +217,109 @@ class Merger:
         if term == self.strings.store.NOTHING and owner is not None:
             position.reasons.append((owner.pointer, f"no {sort} is {bounds.describe()}"))
 
-    def _array(self, flat: list[Node]) -> ArrayShape:
+    def _arrays(self, flat: list[Node]) -> Iterator[ArrayShape]:
+        """The shapes of arrays; several where an item must be found at one place or another."""
         said = [node.arrays for node in flat if node.arrays is not None]
         least, most, length = 0, None, 0
+        some: list[tuple[int, Node]] = []
         for facts in said:
             least = max(least, facts.min)
             if facts.max is not None and (most is None or facts.max < most):
                 most = facts.max
             length = max(length, len(facts.prefix))
-        prefix = []
-        for i in range(length):
-            item = []
-            for facts in said:
-                if i < len(facts.prefix):
-                    item.append(facts.prefix[i])
-                elif facts.rest is not None:
-                    item.append(facts.rest)
-            prefix.append(self._position(item))
-        rest = self._position([facts.rest for facts in said if facts.rest is not None])
-        return ArrayShape(prefix, rest, least, most)
+            some.extend(facts.some)
+        items = [self._items(said, i) for i in range(max([length, *(start for start, _ in some)]))]
+        rest = [facts.rest for facts in said if facts.rest is not None]
+        yield from self._found(items, rest, least, most, some)
 
-    def _object(self, flat: list[Node]) -> ObjectShape:
+    def _items(self, said: list[Arrays], i: int) -> list[Node]:
+        """The schemas that hold of item i."""
+        nodes = []
+        for facts in said:
+            if i < len(facts.prefix):
+                nodes.append(facts.prefix[i])
+            elif facts.rest is not None:
+                nodes.append(facts.rest)
+        return nodes
+
+    def _found(
+        self,
+        items: list[list[Node]],
+        rest: list[Node],
+        least: int,
+        most: int | None,
+        some: list[tuple[int, Node]],
+    ) -> Iterator[ArrayShape]:
+        """The shapes with what must be found put at each place where it can be."""
+        if not some:
+            prefix = [self._position(nodes) for nodes in items]
+            yield ArrayShape(prefix, self._position(rest), least, most)
+            return
+        (start, node), others = some[0], some[1:]
+        for i in range(start, len(items)):
+            placed = [*items[:i], [*items[i], node], *items[i + 1 :]]
+            yield from self._found(placed, rest, max(least, i + 1), most, others)
+        if others and not self.relaxed:
+            raise UnsupportedKeyword(
+                "two items would have to be found; that is not enforced yet", pointer=node.pointer
+            )
+        prefix = [self._position(nodes) for nodes in items]
+        least = max(least, len(items) + 1)
+        found = self._position([*rest, node])
+        yield ArrayShape(prefix, self._position(rest), least, most, found)
+
+    def _objects(self, flat: list[Node]) -> Iterator[ObjectShape]:
+        """The shapes of objects; several where a property must be found under some key."""
+        said = [(node, node.objects) for node in flat if node.objects is not None]
+        some = [entry for _, facts in said for entry in facts.some]
+        if not some:
+            yield self._object(flat, None)
+            return
+        for sort, node in some:
+            for pattern in (*sort.found, *sort.missing):
+                self.strings.pattern_at(pattern, node.pointer)
+        plain = [node for node in flat if node.objects is None or not node.objects.some]
+        for count, shape in enumerate(self._placed(plain, some, [])):
+            if count >= MAX_SHAPES:
+                raise LimitExceeded(f"the schema at {some[0][1].pointer} has too many cases")
+            yield shape
+
+    def _placed(
+        self, flat: list[Node], some: list[tuple[KeySort, Node]], left: list[tuple[KeySort, Node]]
+    ) -> Iterator[ObjectShape]:
+        """The shapes with what must be found put under each declared key, or left to the others."""
+        if some:
+            (sort, wanted), rest = some[0], some[1:]
+            facts = [node.objects for node in flat if node.objects is not None]
+            keys = [key for each in facts for key in (*each.properties, *each.required)]
+            for key in dict.fromkeys(keys):
+                if self.strings.is_of(sort, key):
+                    having = self.nodes.having([key], wanted.pointer)
+                    assert having.objects is not None
+                    having.objects.properties[key] = wanted
+                    yield from self._placed([*flat, having], rest, left)
+            yield from self._placed(flat, rest, [*left, some[0]])
+        elif not left:
+            yield self._object(flat, None)
+        elif not self._is_closed(flat):
+            if len(left) > 1 and not self.relaxed:
+                raise UnsupportedKeyword(
+                    "two properties that are not declared would have to be found; "
+                    "that is not enforced yet",
+                    pointer=left[0][1].pointer,
+                )
+            yield self._object(flat, left[0])
+
+    def _is_closed(self, flat: list[Node]) -> bool:
+        """Whether a schema of a conjunction allows declared properties only."""
+        return any(
+            not facts.patterns and self.nodes.parse(facts.other).never
+            for node in flat
+            if (facts := node.objects) is not None and facts.other is not None
+        )
+
+    def _object(self, flat: list[Node], some: tuple[KeySort, Node] | None) -> ObjectShape:
+        """The shape of objects, one undeclared property being `some`."""
         said = [(node, node.objects) for node in flat if node.objects is not None]
         facts = [each for _, each in said]
         found: list[str] = []
@@ -243,6 +328,9 @@ class Merger:
                 self.strings.pattern_at(pattern, pointer)
                 if pattern not in found:
                     found.append(pattern)
+        for pattern in () if some is None else (*some[0].found, *some[0].missing):
+            if pattern not in found:
+                found.append(pattern)
         position = self._position
         properties: dict[str, Position] = {}
         if len(facts) == 1 and not found:
@@ -263,7 +351,11 @@ class Merger:
                 required.setdefault(key, node.pointer)
                 if key not in properties:
                     members = self._members(facts, found, key)
-                    patterned = any(self.strings.found(pattern, key) for pattern in found)
+                    patterned = any(
+                        self.strings.found(pattern, key)
+                        for each_facts in facts
+                        for pattern, _, _ in each_facts.patterns
+                    )
                     if not closed or patterned:
                         properties[key] = position(members)
         for key in properties:
@@ -275,12 +367,32 @@ class Merger:
                 least, counted = each.min, f"{node.pointer}/minProperties"
             if each.max is not None and (most is None or each.max < most):
                 most = each.max
-        others = [
-            (sort, position(_nodes_for(facts, None, sort.found)))
+        declared = {pattern for each in facts for pattern, _, _ in each.patterns}
+        sorts = [
+            sort
             for sort in self._sorts(frozenset(properties), found)
-            if sort.found or not closed
+            if not closed or not declared.isdisjoint(sort.found)
         ]
-        return ObjectShape(properties, required, others, least, most, counted)
+        others = [(sort, position(_nodes_for(facts, None, sort.found))) for sort in sorts]
+        marked = None
+        if some is not None:
+            wanted, node = some
+            if most is not None and not self.relaxed:
+                raise UnsupportedKeyword(
+                    "a property that is not declared would have to be found beside maxProperties; "
+                    "that is not enforced yet",
+                    pointer=node.pointer,
+                )
+            marked = [
+                (
+                    KeySort(sort.excluded | wanted.excluded, sort.found, sort.missing),
+                    position([*_nodes_for(facts, None, sort.found), node]),
+                )
+                for sort in sorts
+                if set(wanted.found) <= set(sort.found) and set(wanted.missing) <= set(sort.missing)
+            ]
+            marked = [(sort, place) for sort, place in marked if self.strings.has_keys(sort)]
+        return ObjectShape(properties, required, others, least, most, counted, marked)
 
     def _members(self, facts: list[Objects], patterns: list[str], key: str) -> list[Node]:
         """The schemas that hold of the property with this key."""

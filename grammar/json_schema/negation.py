@@ -9,9 +9,10 @@ of the negations of its parts, down to the keywords:
     required                      objects that lack the key
     properties                    objects that have the key with a value the schema does not hold of
     allOf, anyOf, oneOf, $ref     by De Morgan; not, if: by cases
+    contains                      only items that the schema does not hold of
+    items, additionalProperties   some item or other property that the schema does not hold of
 
-A negation is parsed when it is met, so recursion through properties stays lazy. What would have to
-say "some item" or "some other property" (items, additionalProperties) is refused by its pointer.
+A negation is parsed when it is met, so recursion through properties stays lazy.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from grammaton.grammar.json_schema.nodes import (
     Strings,
 )
 from grammaton.grammar.json_schema.numbers import Bounds, Exact, exact
+from grammaton.grammar.json_schema.strings import KeySort
 
 
 def negate(nodes: Nodes, node: Node, schema: Node) -> None:
@@ -73,10 +75,10 @@ def negate(nodes: Nodes, node: Node, schema: Node) -> None:
     node.choices = [("not", options)]
 
 
-def _refusal(schema: Node, keyword: str, name: str | None = None) -> UnsupportedKeyword:
+def _refusal(schema: Node, keyword: str) -> UnsupportedKeyword:
     return UnsupportedKeyword(
         f"the negation of {keyword!r} is not enforced yet; 'not', 'if' or a 'oneOf' needs it",
-        pointer=f"{schema.pointer}/{keyword}" + ("" if name is None else f"/{escape(name)}"),
+        pointer=f"{schema.pointer}/{escape(keyword)}",
     )
 
 
@@ -186,9 +188,11 @@ def _arrays(nodes: Nodes, schema: Node, facts: Arrays, pointer: str) -> list[Nod
     for i, item in enumerate(facts.prefix):
         option(i + 1).prefix = [nodes.anything] * i + [nodes.negation(item, pointer)]
     if facts.rest is not None and not nodes.parse(facts.rest).trivial:
-        if not facts.rest.never:
-            raise _refusal(schema, "items")
-        option(len(facts.prefix) + 1)
+        start = len(facts.prefix)
+        option(start + 1).some = [(start, nodes.negation(facts.rest, pointer))]
+    for start, item in facts.some:
+        none = option(0)
+        none.prefix, none.rest = [nodes.anything] * start, nodes.negation(item, pointer)
     return options
 
 
@@ -203,11 +207,20 @@ def _objects(nodes: Nodes, schema: Node, facts: Objects, pointer: str) -> list[N
         assert having.objects is not None
         having.objects.properties[key] = nodes.negation(value, pointer)
         options.append(having)
-    for pattern, _, value in facts.patterns:
+    undeclared = KeySort(
+        frozenset(facts.properties), missing=tuple(pattern for pattern, _, _ in facts.patterns)
+    )
+    sorts = [(KeySort(frozenset(), (pattern,)), value) for pattern, _, value in facts.patterns]
+    if facts.other is not None:
+        sorts.append((undeclared, facts.other))
+    for sort, value in sorts:
         if not nodes.parse(value).trivial:
-            raise _refusal(schema, "patternProperties", pattern)
-    if facts.other is not None and not nodes.parse(facts.other).trivial:
-        raise _refusal(schema, "additionalProperties")
+            wrong = nodes.made(pointer, OBJECT)
+            wrong.objects = Objects()
+            wrong.objects.some = [(sort, nodes.negation(value, pointer))]
+            options.append(wrong)
+    for _ in facts.some:
+        raise _refusal(schema, "not")
     for least, most in ((0, facts.min - 1), (None if facts.max is None else facts.max + 1, None)):
         if least is not None and (most is None or most >= 0):
             counted = nodes.made(pointer, OBJECT)

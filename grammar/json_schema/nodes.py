@@ -15,6 +15,7 @@ from typing import Any
 from grammaton.errors import GrammarError, UnsupportedKeyword
 from grammaton.grammar.json_schema.document import Document, Resource, describe, escape
 from grammaton.grammar.json_schema.numbers import Bounds
+from grammaton.grammar.json_schema.strings import KeySort
 
 NULL, BOOLEAN, STRING, INTEGER, FRACTION, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32, 64
 NUMBER = INTEGER | FRACTION
@@ -41,25 +42,30 @@ class Strings:
 
 
 class Arrays:
-    """What is said of arrays: nodes of the first items, of the rest, and how many."""
+    """What is said of arrays: nodes of the first items, of the rest, and how many.
 
-    __slots__ = ("max", "min", "prefix", "rest")
+    `some` are (index, node): an item from that index on must satisfy the node.
+    """
+
+    __slots__ = ("max", "min", "prefix", "rest", "some")
 
     def __init__(self) -> None:
         self.prefix: list[Node] = []
         self.rest: Node | None = None
         self.min = 0
         self.max: int | None = None
+        self.some: list[tuple[int, Node]] = []
 
 
 class Objects:
     """What is said of objects: nodes of declared properties, of the others, required keys.
 
     `patterns` are (regular expression, its pointer, node) of `patternProperties`; `min` and `max`
-    the number of properties.
+    the number of properties; `some` are (sort of key, node): a property of the sort must satisfy
+    the node.
     """
 
-    __slots__ = ("declared", "max", "min", "other", "patterns", "properties", "required")
+    __slots__ = ("declared", "max", "min", "other", "patterns", "properties", "required", "some")
 
     def __init__(self) -> None:
         self.properties: dict[str, Node] = {}
@@ -67,6 +73,7 @@ class Objects:
         self.other: Node | None = None
         self.patterns: list[tuple[str, str, Node]] = []
         self.required: list[str] = []
+        self.some: list[tuple[KeySort, Node]] = []
         self.min = 0
         self.max: int | None = None
 

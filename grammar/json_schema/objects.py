@@ -36,13 +36,13 @@ def object_term(lowering: Lowering, shape: ObjectShape, depth: int) -> int:
     keys = [
         key for key, position in shape.properties.items() if lowering.alive(position, depth + 1)
     ]
-    if shape.max is not None and shape.max <= len(shape.required):
+    if shape.some is None and shape.max is not None and shape.max <= len(shape.required):
         keys, others = [key for key in keys if key in shape.required], []
     if not keys and not others:
         return int(lowering.store.concat([pieces.open("{"), pieces.close_brace]))
     first = lowering.store.rule("OBJECT")
     lowering.later(lambda: _define(lowering, shape, depth, first, keys, others))
-    counters = (0, 0) if keys else ()
+    counters = (0, 0, 0) if keys else ()
     start = lowering.store.call(first, lowering.param(counters))
     return int(lowering.store.concat([pieces.open("{"), start]))
 
@@ -63,15 +63,20 @@ def _define(
         concat([quote, literal(key), quote_colon, term(properties[key], depth + 1), space])
         for key in keys
     ]
-    undeclared = [
-        concat(
-            [
-                *(quote, lowering.strings.key_rest(sort), pieces.colon),
-                *(term(position, depth + 1), space),
-            ]
-        )
-        for sort, position in others
-    ]
+
+    def written(sorts: list[tuple[KeySort, Position]]) -> list[int]:
+        return [
+            concat(
+                [
+                    *(quote, lowering.strings.key_rest(sort), pieces.colon),
+                    *(term(position, depth + 1), space),
+                ]
+            )
+            for sort, position in sorts
+        ]
+
+    undeclared = written(others)
+    marked = written([entry for entry in shape.some or () if lowering.alive(entry[1], depth + 1)])
     required = [i for i, key in enumerate(keys) if key in shape.required]
     least = max(0, shape.min - len(required))
     if least > 1 and undeclared:
@@ -82,23 +87,40 @@ def _define(
         )
     most = None if shape.max is None else shape.max - len(required)
     if not members:
-        _define_uniform(lowering, first, store.union(undeclared), depth, least, most)
+        one = store.union(undeclared)
+        some = store.union(marked) if marked else None
+        _define_uniform(lowering, first, one, some, depth, least, most)
         return
     count = _Count(least, most, len(members) - len(required), bool(undeclared))
     order = _any_order if lowering.any_order else _in_order
-    alternatives, ended, more = order(members, required, undeclared, count)
-    _define_rules(lowering, depth, first, alternatives, ended, more, not required and not least)
+    alternatives, ended, more = order(members, required, undeclared, marked, count)
+    empty = not required and not least and not marked
+    _define_rules(lowering, depth, first, alternatives, ended, more, empty)
 
 
 def _define_uniform(
-    lowering: Lowering, first: int, member: int, depth: int, least: int, most: int | None
+    lowering: Lowering,
+    first: int,
+    member: int,
+    some: int | None,
+    depth: int,
+    least: int,
+    most: int | None,
 ) -> None:
-    """Objects without declared properties: nothing to remember."""
+    """Objects without declared properties, one of them `some`: nothing to remember."""
     store, pieces = lowering.store, lowering.pieces
+    lead, comma, close = pieces.first_lead(depth), pieces.comma(depth), pieces.close("}", depth)
+    following = store.concat([comma, member])
+    if some is not None:
+        more = store.repeat(following, 0, None)
+        at_once = store.concat([lead, some, more, close])
+        later = store.concat([lead, member, more, comma, some, more, close])
+        store.define(first, store.union([at_once, later]))
+        return
     left = None if most is None else most - 1
-    more = store.repeat(store.concat([pieces.comma(depth), member]), max(0, least - 1), left)
-    some = store.concat([pieces.first_lead(depth), member, more, pieces.close("}", depth)])
-    store.define(first, some if least else store.union([pieces.close_brace, some]))
+    more = store.repeat(following, max(0, least - 1), left)
+    body = store.concat([lead, member, more, close])
+    store.define(first, body if least else store.union([pieces.close_brace, body]))
 
 
 class _Count:
@@ -136,7 +158,9 @@ _Rules = tuple[list[Any], list[Any], list[list[Any]]]
 """Alternatives (member, conditions, updates); when the object may end; when more may follow."""
 
 
-def _in_order(members: list[int], required: list[int], others: list[int], count: _Count) -> _Rules:
+def _in_order(
+    members: list[int], required: list[int], others: list[int], marked: list[int], count: _Count
+) -> _Rules:
     size = len(members)
     last = required[-1] if required else -1
     needed = frozenset(required)
@@ -160,6 +184,9 @@ def _in_order(members: list[int], required: list[int], others: list[int], count:
     after = ("between", 0, last + 1, size)
     for other in others:
         alternatives.append((other, [after, *count.may_take()], [("set", 0, size), *count.taken()]))
+    for other in marked:
+        updates = [("set", 0, size), ("set", 2, 1), *count.taken()]
+        alternatives.append((other, [after, *count.may_take()], updates))
     more: list[list[Any]] = []
     if others:
         more.append(count.may_take())
@@ -167,10 +194,17 @@ def _in_order(members: list[int], required: list[int], others: list[int], count:
         more.append([("between", 0, 0, optional[-1]), *count.may_take()])
     if required and more != [[]]:
         more.append([("between", 0, 0, last)])
-    return alternatives, [after, *count.enough()], more
+    return alternatives, [after, *count.enough(), *_found(marked)], more
 
 
-def _any_order(members: list[int], required: list[int], others: list[int], count: _Count) -> _Rules:
+def _found(marked: list[int]) -> list[Any]:
+    """The condition that an undeclared property has been as one must; counter 2."""
+    return [("between", 2, 1, 1)] if marked else []
+
+
+def _any_order(
+    members: list[int], required: list[int], others: list[int], marked: list[int], count: _Count
+) -> _Rules:
     """Counter 0 counts the required properties that are there."""
     needed = frozenset(required)
     count.matters = count.matters or not others
@@ -183,6 +217,7 @@ def _any_order(members: list[int], required: list[int], others: list[int], count
             conditions = [("unseen", i), *count.may_take()]
             alternatives.append((member, conditions, [("see", i), *count.taken()]))
     alternatives += [(other, count.may_take(), count.taken()) for other in others]
+    alternatives += [(other, count.may_take(), [*count.taken(), ("set", 2, 1)]) for other in marked]
     more: list[list[Any]] = []
     optional = len(members) - len(required)
     if others:
@@ -194,7 +229,7 @@ def _any_order(members: list[int], required: list[int], others: list[int], count
     if required and more != [[]]:
         more.append([("between", 0, 0, len(required) - 1)])
     ended = [("all_seen", tuple(required))] if required else []
-    return alternatives, [*ended, *count.enough()], more
+    return alternatives, [*ended, *count.enough(), *_found(marked)], more
 
 
 def _define_rules(

@@ -18,17 +18,26 @@ INFINITE = 1 << 30
 
 
 class ArrayShape:
-    """Arrays: positions of the first items, of the rest (None: no more items), how many."""
+    """Arrays: positions of the first items, of the rest (None: no more items), how many.
 
-    __slots__ = ("max", "min", "prefix", "rest")
+    `some` is the position that one item of the rest must have, if any must.
+    """
+
+    __slots__ = ("max", "min", "prefix", "rest", "some")
 
     def __init__(
-        self, prefix: list[Position], rest: Position | None, least: int, most: int | None
+        self,
+        prefix: list[Position],
+        rest: Position | None,
+        least: int,
+        most: int | None,
+        some: Position | None = None,
     ) -> None:
         self.prefix = prefix
         self.rest = rest
         self.min = least
         self.max = most
+        self.some = some
 
     def item(self, i: int) -> Position | None:
         """The position of item i; None when there can be none."""
@@ -42,12 +51,15 @@ class ArrayShape:
             yield self.item(i)
         if self.max is not None and self.max < self.min:
             yield None
+        if self.some is not None:
+            yield self.some
 
     def members(self) -> Iterator[Position]:
         """All positions inside."""
         yield from self.prefix
-        if self.rest is not None:
-            yield self.rest
+        for position in (self.rest, self.some):
+            if position is not None:
+                yield position
 
 
 class ObjectShape:
@@ -55,10 +67,11 @@ class ObjectShape:
 
     `required` holds the keys that must be there, each with the pointer of the schema that says so;
     undeclared ones are properties too, after the declared, if they can be there at all. `min` and
-    `max` count properties; `counted` is the pointer of the keyword that sets the least.
+    `max` count properties; `counted` is the pointer of the keyword that sets the least. If `some`
+    is not None, one of the undeclared properties must be of a sort and position listed there.
     """
 
-    __slots__ = ("counted", "max", "min", "others", "properties", "required")
+    __slots__ = ("counted", "max", "min", "others", "properties", "required", "some")
 
     def __init__(
         self,
@@ -68,6 +81,7 @@ class ObjectShape:
         least: int,
         most: int | None,
         counted: str,
+        some: list[tuple[KeySort, Position]] | None = None,
     ) -> None:
         self.properties = properties
         self.required = required
@@ -75,11 +89,12 @@ class ObjectShape:
         self.min = least
         self.max = most
         self.counted = counted
+        self.some = some
 
     def members(self) -> Iterator[Position]:
         """All positions inside."""
         yield from self.properties.values()
-        for _, position in self.others:
+        for _, position in (*self.others, *(self.some or ())):
             yield position
 
 
@@ -125,7 +140,9 @@ def required_members(shape: Shape) -> Iterator[Position | None]:
 
 def deciding_members(shape: Shape) -> Iterator[Position | None]:
     """The members that decide whether a shape holds any value."""
-    if isinstance(shape, ObjectShape) and shape.min > len(shape.required):
+    if isinstance(shape, ObjectShape) and (
+        shape.min > len(shape.required) or shape.some is not None
+    ):
         return shape.members()
     return required_members(shape)
 
@@ -137,6 +154,8 @@ def shape_height(shape: Shape) -> int:
         inner = max(inner, INFINITE if member is None else member.height)
     if isinstance(shape, ObjectShape) and inner < INFINITE:
         inner = max(inner, _optional_height(shape))
+        if shape.some is not None:
+            inner = max(inner, min([INFINITE, *(position.height for _, position in shape.some)]))
     return min(inner + 1, INFINITE)
 
 
@@ -219,6 +238,11 @@ def _missing(position: Position, shape: Shape) -> UnsatisfiableGrammar:
                 f"no value can satisfy the schema: {key!r} is required and can't be there",
                 pointer=f"{pointer}/required",
             )
+    if shape.some is not None:
+        return UnsatisfiableGrammar(
+            "no value can satisfy the schema: no undeclared property can be as it must",
+            pointer=position.pointer,
+        )
     return UnsatisfiableGrammar(
         f"no value can satisfy the schema: there can't be {shape.min} properties",
         pointer=shape.counted,

@@ -162,6 +162,14 @@ class StringTexts:
         frame = pieces.string_frame("STRINGS", store.json(store.literals(texts)))
         return int(store.concat([pieces.quote, frame]))
 
+    def is_of(self, sort: KeySort, key: str) -> bool:
+        """Whether a key is of a sort."""
+        return (
+            key not in sort.excluded
+            and all(self.found(pattern, key) for pattern in sort.found)
+            and not any(self.found(pattern, key) for pattern in sort.missing)
+        )
+
     def has_keys(self, sort: KeySort) -> bool:
         """Whether there is any key of a sort."""
         if not sort.found and not sort.missing:

@@ -208,7 +208,10 @@ class Checker:
             schema = facts.prefix[i] if i < len(facts.prefix) else facts.rest
             if schema is not None and not self.satisfies(item, schema):
                 return False
-        return True
+        return all(
+            any(self.satisfies(item, schema) for item in value[start:])
+            for start, schema in facts.some
+        )
 
     def _object(self, value: dict[str, Any], node: Node) -> bool:
         facts = node.objects
@@ -230,4 +233,10 @@ class Checker:
                 schemas.append(facts.other)
             if not all(self.satisfies(item, schema) for schema in schemas):
                 return False
-        return True
+        return all(
+            any(
+                self.strings.is_of(sort, key) and self.satisfies(item, schema)
+                for key, item in value.items()
+            )
+            for sort, schema in facts.some
+        )

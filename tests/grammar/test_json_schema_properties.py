@@ -19,7 +19,7 @@ from grammaton.errors import UnsatisfiableGrammar, UnsupportedKeyword
 from grammaton.grammar.json_schema import grammar_from_json_schema
 
 Schema = dict[str, Any] | bool
-REFUSED = ("minProperties", "items", "additionalProperties", "const", "enum", "patternProperties")
+REFUSED = ("minProperties", "const", "enum", "not", "if", "oneOf")
 """Keywords of the schemas below that are refused in some places."""
 
 
@@ -68,6 +68,7 @@ def schemas(draw: st.DrawFn, depth: int = 3, combine: bool = True) -> Schema:
     maybe("maxItems", size)
     maybe("prefixItems", st.lists(inner, min_size=1, max_size=2), 8)
     maybe("items", inner)
+    maybe("contains", inner, 10)
     names = st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True).map(sorted)
     if draw(st.booleans()):
         schema["properties"] = {name: draw(inner) for name in draw(names)}
