@@ -13,15 +13,29 @@ Machine::Machine(TermStore& store, const Limits& limits) : store_(store), limits
   intern_set(bottom);
 }
 
+void Machine::begin_step() {
+  store_.begin_step();
+  step_end_ = frames_.size() + sets_.size() + limits_.max_step_terms;
+}
+
+void Machine::check_room() const {
+  const std::uint64_t used = frames_.size() + sets_.size();
+  if (used >= limits_.max_frames) {
+    throw LimitFault("the stacks need more than max_frames = " + std::to_string(limits_.max_frames) +
+                     " frames");
+  }
+  if (used >= step_end_) {
+    throw LimitFault("one step made more than max_step_terms = " + std::to_string(limits_.max_step_terms) +
+                     " new stack frames; the grammar is too ambiguous to follow");
+  }
+}
+
 FrameId Machine::intern_frame(Term term, SetId parents) {
   const std::uint64_t h = mix64(term + 1, parents);
   const FrameId known = frame_lookup_.find(
       h, [&](FrameId i) { return frames_[i].term == term && frames_[i].parents == parents; });
   if (known != kNone) return known;
-  if (frames_.size() + sets_.size() >= limits_.max_frames) {
-    throw LimitFault("the stacks need more than max_frames = " + std::to_string(limits_.max_frames) +
-                     " frames");
-  }
+  check_room();
   const auto id = static_cast<FrameId>(frames_.size());
   frames_.push_back({term, parents});
   frame_lookup_.insert(h, id);
@@ -33,10 +47,7 @@ SetId Machine::intern_set(std::span<const FrameId> frames) {
   const SetId known =
       set_lookup_.find(h, [&](SetId i) { return std::ranges::equal(this->frames(i), frames); });
   if (known != kNone) return known;
-  if (frames_.size() + sets_.size() >= limits_.max_frames) {
-    throw LimitFault("the stacks need more than max_frames = " + std::to_string(limits_.max_frames) +
-                     " frames");
-  }
+  check_room();
   const auto id = static_cast<SetId>(sets_.size());
   sets_.emplace_back(static_cast<std::uint32_t>(members_.size()), static_cast<std::uint32_t>(frames.size()));
   members_.insert(members_.end(), frames.begin(), frames.end());
@@ -144,17 +155,10 @@ void Machine::step(const Groups& closed, unsigned byte, Groups& out) {
   }
 }
 
-void Machine::end_token(Groups& groups) {
-  bool any = false;
-  for (const Group& group : groups.items) any = any || store_.has(group.term, kHasNoSplit);
-  if (!any) return;
-  Groups kept;
-  kept.ended = groups.ended;
-  for (const Group& group : groups.items) {
-    const Term term = store_.at_token_end(group.term);
-    if (term != kNothing) add(kept, term, group.parents);
-  }
-  groups = std::move(kept);
+bool Machine::token_may_end(const Groups& groups) {
+  return std::ranges::any_of(groups.items, [this](const Group& group) {
+    return store_.at_token_end(group.term) != kNothing;
+  });
 }
 
 Recognizer::Recognizer(TermStore& source, Term start, const Limits& limits) {
@@ -167,10 +171,10 @@ Recognizer::Recognizer(TermStore& source, Term start, const Limits& limits) {
 std::size_t Recognizer::run(std::string_view text, Groups& groups) {
   Groups next;
   machine_->load(start_, groups);
-  store_->begin_step();
+  machine_->begin_step();
   machine_->close(groups);
   for (std::size_t i = 0; i < text.size(); ++i) {
-    store_->begin_step();
+    machine_->begin_step();
     machine_->step(groups, static_cast<unsigned char>(text[i]), next);
     if (next.items.empty()) return i;
     machine_->close(next);

@@ -69,8 +69,10 @@ class Machine {
   void close(Groups& groups);
   // One byte from closed groups; `out` is not closed. Groups that die are left out.
   void step(const Groups& closed, unsigned byte, Groups& out);
-  // Removes branches in which a token must not end.
-  void end_token(Groups& groups);
+  // Whether a token may end here: some branch stands at a place where one may.
+  bool token_may_end(const Groups& groups);
+  // A step may make max_step_terms terms, and as many frames.
+  void begin_step();
 
   SetId push(Term rest, SetId parents);
   std::size_t frame_count() const { return frames_.size(); }
@@ -80,6 +82,7 @@ class Machine {
   FrameId intern_frame(Term term, SetId parents);
   SetId intern_set(std::span<const FrameId> frames);
   SetId unite(SetId a, SetId b);
+  void check_room() const;
   // True when the group is new or its parents grew.
   bool add(Groups& groups, Term term, SetId parents);
 
@@ -91,6 +94,7 @@ class Machine {
   InternTable frame_lookup_;
   InternTable set_lookup_;
   std::vector<std::uint32_t> work_;
+  std::uint64_t step_end_ = ~std::uint64_t{0};
 };
 
 // Follows a text through a machine: the position of one sequence without a vocabulary.

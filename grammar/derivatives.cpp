@@ -55,6 +55,41 @@ Row TermStore::make_row(const std::array<Term, 256>& target) {
   return row;
 }
 
+// The same for few live bytes, given in order: most states of a literal have one or two.
+Row TermStore::make_sparse_row(std::span<const std::pair<unsigned, Term>> targets) {
+  std::array<std::uint8_t, kSparseBytes> classes;
+  std::array<Term, kSparseBytes + 1> distinct{kNothing};
+  std::uint8_t count = 1;
+  std::uint64_t h = 13;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    std::uint8_t cls = 1;
+    while (cls < count && distinct[cls] != targets[i].second) ++cls;
+    if (cls == count) distinct[count++] = targets[i].second;
+    classes[i] = cls;
+    h = mix64(h + 1, (targets[i].first << 8) | cls);
+  }
+  std::uint32_t map = sparse_map_lookup_.find(h, [&](std::uint32_t id) {
+    const ClassMap& known = maps_[id];
+    if (known.live.size() != targets.size()) return false;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (known.of[targets[i].first] != classes[i]) return false;
+    }
+    return true;
+  });
+  if (map == kNone) {
+    std::array<std::uint8_t, 256> of{};
+    for (std::size_t i = 0; i < targets.size(); ++i) of[targets[i].first] = classes[i];
+    map = intern_map(of);
+    sparse_map_lookup_.insert(h, map);
+  }
+  Row row;
+  row.map = map;
+  row.targets = static_cast<std::uint32_t>(targets_.size());
+  row.classes = count;
+  targets_.insert(targets_.end(), distinct.begin(), distinct.begin() + count);
+  return row;
+}
+
 // A row with the class map of `source` and other targets (targets[0] is class 0).
 Row TermStore::map_row(const Row& source, const std::vector<Term>& targets) {
   for (std::size_t c = 1; c < targets.size(); ++c) {
@@ -72,66 +107,91 @@ Row TermStore::map_row(const Row& source, const std::vector<Term>& targets) {
   return row;
 }
 
-// The union of rows, each with a suffix appended to its targets.
-Row TermStore::union_row(std::span<const std::pair<Row, Term>> pieces) {
-  std::vector<std::vector<Term>> combinations(1);
-  std::array<std::uint32_t, 256> of{};
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> extended;
-  for (const auto& [row, suffix] : pieces) {
-    extended.clear();
-    std::vector<Term> targets(row.classes, kNothing);
-    for (unsigned c = 1; c < row.classes; ++c) targets[c] = concat(target(row, c), suffix);
-    const ClassMap& map = maps_[row.map];
-    map.live.each([&](unsigned b) {
-      const unsigned cls = map.of[b];
-      const std::uint64_t key = (std::uint64_t{of[b]} << 32) | cls;
-      for (const auto& [k, id] : extended) {
+namespace {
+
+// Splits the bytes further and further: bytes of one cell are in one class of every row so far.
+class Partition {
+ public:
+  // `only`: bytes outside it keep their cell.
+  void refine(const ClassMap& map, bool live_only) {
+    known_.clear();
+    const auto split = [&](unsigned b) {
+      const std::uint64_t key = (std::uint64_t{cell_[b]} << 8) | map.of[b];
+      for (const auto& [k, cell] : known_) {
         if (k == key) {
-          of[b] = id;
+          cell_[b] = cell;
           return;
         }
       }
-      const auto id = static_cast<std::uint32_t>(combinations.size());
-      std::vector<Term> more = combinations[of[b]];
-      more.push_back(targets[cls]);
-      combinations.push_back(std::move(more));
-      extended.emplace_back(key, id);
-      of[b] = id;
-    });
+      known_.emplace_back(key, cells_);
+      cell_[b] = cells_++;
+    };
+    if (live_only) {
+      map.live.each(split);
+    } else {
+      for (unsigned b = 0; b < 256; ++b) split(b);
+    }
   }
-  std::vector<Term> joined(combinations.size(), kNone);
-  std::array<Term, 256> target{};
-  for (unsigned b = 0; b < 256; ++b) {
-    Term& t = joined[of[b]];
-    if (t == kNone) t = join(combinations[of[b]]);
-    target[b] = t;
+  // Gives every byte the term that `of_byte` makes of the first byte of its cell.
+  template <typename OfByte>
+  std::array<Term, 256> fill(OfByte&& of_byte) const {
+    std::array<Term, 256> target{};
+    std::vector<Term> made(cells_, kNone);
+    for (unsigned b = 0; b < 256; ++b) {
+      Term& t = made[cell_[b]];
+      if (t == kNone) t = of_byte(b);
+      target[b] = t;
+    }
+    return target;
   }
-  return make_row(target);
+
+ private:
+  std::array<std::uint32_t, 256> cell_{};
+  std::uint32_t cells_ = 1;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> known_;
+};
+
+}  // namespace
+
+// The union of rows, each with a suffix appended to its targets.
+Row TermStore::union_row(std::span<const std::pair<Row, Term>> pieces) {
+  ByteSet live;
+  for (const auto& [row, suffix] : pieces) live = live | maps_[row.map].live;
+  std::vector<Term> residuals;
+  const auto of_byte = [&](unsigned b) {
+    residuals.clear();
+    for (const auto& [row, suffix] : pieces) {
+      const Term residual = target(row, maps_[row.map].of[b]);
+      if (residual != kNothing) residuals.push_back(concat(residual, suffix));
+    }
+    return residuals.empty() ? kNothing : residuals.size() == 1 ? residuals[0] : join(residuals);
+  };
+  if (live.size() <= kSparseBytes) return sparse_row(live, of_byte);
+  Partition partition;
+  for (const auto& [row, suffix] : pieces) partition.refine(maps_[row.map], true);
+  return make_row(partition.fill(of_byte));
 }
 
 Row TermStore::intersect_row(std::span<const Term> items) {
   std::vector<Row> rows;
   rows.reserve(items.size());
-  for (const Term t : items) rows.push_back(raw_row(t));
-  std::array<Term, 256> target{};
-  std::vector<std::pair<std::vector<Term>, Term>> known;
-  std::vector<Term> residuals(items.size());
-  for (unsigned b = 0; b < 256; ++b) {
-    bool dead = false;
-    for (std::size_t i = 0; i < rows.size() && !dead; ++i) {
-      residuals[i] = this->target(rows[i], maps_[rows[i].map].of[b]);
-      dead = residuals[i] == kNothing;
-    }
-    if (dead) continue;
-    const auto found = std::ranges::find(known, residuals, &std::pair<std::vector<Term>, Term>::first);
-    if (found != known.end()) {
-      target[b] = found->second;
-    } else {
-      target[b] = intersect(residuals);
-      known.emplace_back(residuals, target[b]);
-    }
+  ByteSet live = ByteSet::range(0, 255);
+  for (const Term t : items) {
+    rows.push_back(raw_row(t));
+    live = live & maps_[rows.back().map].live;
   }
-  return make_row(target);
+  std::vector<Term> residuals(items.size());
+  const auto of_byte = [&](unsigned b) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      residuals[i] = target(rows[i], maps_[rows[i].map].of[b]);
+      if (residuals[i] == kNothing) return kNothing;
+    }
+    return intersect(residuals);
+  };
+  if (live.size() <= kSparseBytes) return sparse_row(live, of_byte);
+  Partition partition;
+  for (const Row& row : rows) partition.refine(maps_[row.map], false);
+  return make_row(partition.fill(of_byte));
 }
 
 Row TermStore::compute_row(Term t) {
@@ -142,6 +202,7 @@ Row TermStore::compute_row(Term t) {
     case Kind::Call:
       return make_row({});
     case Kind::Bytes: {
+      if (sets_[n.a].size() <= kSparseBytes) return sparse_row(sets_[n.a], [](unsigned) { return kEmpty; });
       std::array<Term, 256> target{};
       sets_[n.a].each([&](unsigned b) { target[b] = kEmpty; });
       return make_row(target);
@@ -201,19 +262,19 @@ Row TermStore::compute_row(Term t) {
 }
 
 Row TermStore::raw_row(Term t) {
-  if (raw_rows_[t].map == kNone) {
+  if (facts_[t].raw_row.map == kNone) {
     if (depth_ > 400) throw LimitFault("the grammar nests operators more than 400 deep");
     ++depth_;
     try {
       const Row row = compute_row(t);
       --depth_;
-      raw_rows_[t] = row;
+      facts_[t].raw_row = row;
     } catch (...) {
       --depth_;
       throw;
     }
   }
-  return raw_rows_[t];
+  return facts_[t].raw_row;
 }
 
 void TermStore::fill_row(Term t) {
@@ -227,13 +288,13 @@ void TermStore::fill_row(Term t) {
     changed = changed || empty;
   }
   const Row row = changed ? map_row(raw, targets) : raw;
-  rows_[t] = row;
+  facts_[t].row = row;
 }
 
 bool TermStore::is_empty(Term t) {
   if (t == kNothing) return true;
   if (!has(t, kMaybeEmpty) || nullable(t)) return false;
-  if (emptiness_[t] != 0) return emptiness_[t] == 2;
+  if (facts_[t].emptiness != 0) return facts_[t].emptiness == 2;
   const Node n = nodes_[t];
   bool empty = false;
   switch (n.kind) {
@@ -260,7 +321,7 @@ bool TermStore::is_empty(Term t) {
     default:
       empty = search_empty(t);
   }
-  emptiness_[t] = empty ? 2 : 1;
+  facts_[t].emptiness = empty ? 2 : 1;
   return empty;
 }
 
@@ -274,17 +335,17 @@ bool TermStore::search_empty(Term start) {
            (kind == Kind::Json && restricted_);
   };
   auto settles = [&](Term u) {
-    return nullable(u) || emptiness_[u] == 1 || (!searched(u) && !is_empty(u));
+    return nullable(u) || facts_[u].emptiness == 1 || (!searched(u) && !is_empty(u));
   };
   for (std::size_t i = 0; i < queue.size(); ++i) {
     const Row row = raw_row(queue[i]);
     for (unsigned c = 1; c < row.classes; ++c) {
       const Term u = target(row, c);
-      if (emptiness_[u] == 2 || !visited.emplace(u, true).second) continue;
+      if (facts_[u].emptiness == 2 || !visited.emplace(u, true).second) continue;
       if (settles(u)) {
-        emptiness_[u] = 1;
+        facts_[u].emptiness = 1;
         for (std::size_t k = i;; k = parent[k]) {  // everything on the way can end too
-          emptiness_[queue[k]] = 1;
+          facts_[queue[k]].emptiness = 1;
           if (k == 0) break;
         }
         return false;
@@ -298,7 +359,7 @@ bool TermStore::search_empty(Term start) {
       parent.push_back(static_cast<std::uint32_t>(i));
     }
   }
-  for (const Term u : queue) emptiness_[u] = 2;
+  for (const Term u : queue) facts_[u].emptiness = 2;
   return true;
 }
 

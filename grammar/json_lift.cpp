@@ -11,6 +11,8 @@
 // Raw control characters, quotes, and surrogates that pair with nothing have no spelling. Only
 // phases that can be completed are made, so a lifted term is never a dead end. Spelling a literal out
 // as a term costs about six terms a character; this costs only the states that are visited.
+#include <algorithm>
+
 #include "grammar/terms.hpp"
 
 namespace grammaton {
@@ -42,6 +44,16 @@ constexpr Escape kEscapes[] = {{'"', '"'},   {'\\', '\\'}, {'/', '/'},  {'b', '\
 
 Term TermStore::json(Term x, std::uint32_t phase) {
   if (x == kNothing) return kNothing;
+  if (!restricted_ && stage_of(phase) >= 1 && stage_of(phase) <= 5) {
+    if (json_like_any(x, phase)) {  // the residual that any string has here, so that they meet
+      Term t = step(repeat(json_char(), 0, kUnbounded), '\\');
+      if (stage_of(phase) >= 2) t = step(t, 'u');
+      for (std::uint32_t digits = stage_of(phase) - 2; stage_of(phase) > 2 && digits > 0; --digits) {
+        t = step(t, static_cast<unsigned char>("0123456789abcdef"[(value_of(phase) >> (4 * (digits - 1))) & 15]));
+      }
+      return t;
+    }
+  }
   if (phase == 0) {
     // Homomorphic over whole characters, so that strings of any content are one shared term and
     // bounded ones are counts of it.
@@ -125,6 +137,29 @@ Term TermStore::json_after(Term x, std::uint32_t code) {
   return step(x, 0x80 | (code & 0x3F));
 }
 
+// Whether x and any text have the same residuals after every character that the digits leave open.
+bool TermStore::json_like_any(Term x, std::uint32_t phase) {
+  const Term any = any_text();
+  if (x == any) return true;
+  const std::uint32_t stage = stage_of(phase);
+  if (stage < 3) return false;
+  const std::uint32_t shift = 4 * (6 - stage);
+  const std::uint32_t low = value_of(phase) << shift;
+  const std::uint32_t high = low | ((1u << shift) - 1);
+  const auto same = [&](std::uint32_t from, std::uint32_t to) {
+    for (std::uint32_t lead = from; lead <= to; ++lead) {
+      if (step(x, lead) != step(any, lead)) return false;
+    }
+    return true;
+  };
+  if (low < 0x80 && !same(low, std::min(high, 0x7Fu))) return false;
+  if (low < 0x800 && high >= 0x80 && !same(0xC0 | (std::max(low, 0x80u) >> 6), 0xC0 | (std::min(high, 0x7FFu) >> 6))) {
+    return false;
+  }
+  if (high >= 0x800 && !same(0xE0 | (std::max(low, 0x800u) >> 12), 0xE0 | (high >> 12))) return false;
+  return high < 0xD800 || low > 0xDBFF || same(0xF0, 0xF4);
+}
+
 bool TermStore::json_live(Term x, std::uint32_t phase) {
   if (x == kNothing) return false;
   const std::uint32_t value = value_of(phase);
@@ -195,6 +230,7 @@ Row TermStore::json_row(Term t) {
   const std::uint32_t stage = stage_of(n.b);
   const std::uint32_t value = value_of(n.b);
   std::array<Term, 256> target{};
+  ByteSet live;
   auto spelled = [this](unsigned byte) {  // ASCII that a restricted store may use
     if (!restricted_) return true;
     for (const CodeRange& r : whole_) {
@@ -202,8 +238,13 @@ Row TermStore::json_row(Term t) {
     }
     return false;
   };
+  auto put = [&](unsigned byte, Term y) {
+    if (y == kNothing) return;
+    target[byte] = y;
+    live.add(byte);
+  };
   auto go = [&](unsigned byte, Term y, std::uint32_t phase) {
-    if (y != kNothing && spelled(byte) && json_live(y, phase)) target[byte] = json(y, phase);
+    if (y != kNothing && spelled(byte) && json_live(y, phase)) put(byte, json(y, phase));
   };
   if (stage == 0) {
     const Row inner = row(x);
@@ -214,16 +255,20 @@ Row TermStore::json_row(Term t) {
       rest_of_char = chars({{0x80, 0x10FFFF}});
       restrict_now_ = restrict_now;
     }
-    for (unsigned b = 0x20; b < 256; ++b) {
-      const unsigned cls = maps_[inner.map].of[b];
-      if (cls == 0 || b == '"' || b == '\\') continue;
+    const ClassMap& map = maps_[inner.map];
+    const std::array<std::uint8_t, 256> of = map.of;
+    ByteSet raw = map.live & ByteSet::range(0x20, 0xFF);
+    raw.remove('"');
+    raw.remove('\\');
+    raw.each([&](unsigned b) {
+      const unsigned cls = of[b];
       if (restricted_ && b >= 0x80) {
-        target[b] = json_raw(this->target(inner, cls), rest_of_char == kNothing ? kNothing : step(rest_of_char, b));
+        put(b, json_raw(this->target(inner, cls), rest_of_char == kNothing ? kNothing : step(rest_of_char, b)));
       } else if (spelled(b)) {
         if (lifted[cls] == kNone) lifted[cls] = json(this->target(inner, cls));
-        target[b] = lifted[cls];
+        put(b, lifted[cls]);
       }
-    }
+    });
     go('\\', x, phase_of(1, 0));
   } else if (stage == 1) {
     for (const Escape& e : kEscapes) {
@@ -236,9 +281,9 @@ Row TermStore::json_row(Term t) {
   } else if (stage == 7) {
     go('u', x, phase_of(8, value));
   } else {
-    for (unsigned b = 0; b < 128; ++b) {
+    for (const char digit : std::string_view("0123456789ABCDEFabcdef")) {
+      const auto b = static_cast<unsigned char>(digit);
       const unsigned h = hex_value(b);
-      if (h == 16) continue;
       if (stage < 5) {
         go(b, x, phase_of(stage + 1, (value << 4) | h));
       } else if (stage == 5) {
@@ -263,6 +308,7 @@ Row TermStore::json_row(Term t) {
       }
     }
   }
+  if (live.size() <= kSparseBytes) return sparse_row(live, [&](unsigned b) { return target[b]; });
   return make_row(target);
 }
 

@@ -334,7 +334,7 @@ class ProductiveRules {
       }
       const std::size_t count = source_.rule_info(here).alternatives.size();
       for (std::size_t i = count; i-- > 0 && !result;) {
-        const Alternative alternative = source_.rule_info(here).alternatives[i];
+        const Alternative& alternative = source_.rule_info(here).alternatives[i];
         ParamValue value = source_.param_value(value_id);
         if (!std::ranges::all_of(alternative.conditions, [&](const Condition& c) { return value.holds(c); })) continue;
         if (!present(alternative)) continue;
@@ -446,7 +446,7 @@ void copy_rules(TermStore& source, TermStore& target, Copy& copy, const std::vec
                 ProductiveRules* ends) {
   bool dropped = false;
   for (const Rule rule : order) {
-    const RuleInfo info = source.rule_info(rule);
+    const RuleInfo& info = source.rule_info(rule);
     if (!info.is_template) {
       if (ends != nullptr && !ends->call_ends(rule, 0)) continue;
       const Term body = copy.term(info.body, true);

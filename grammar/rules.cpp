@@ -172,7 +172,7 @@ bool TermStore::can_end(Rule rule, Param param) {
 
 std::span<const FirstCall> TermStore::first_calls(Term t) {
   if (!has(t, kFirstCall)) return {};
-  if (first_call_index_[t].first == kNone) {
+  if (facts_[t].calls_begin == kNone) {
     std::vector<FirstCall> calls;
     const Node n = nodes_[t];
     auto add = [&](Term inner, Term rest) {
@@ -209,12 +209,11 @@ std::span<const FirstCall> TermStore::first_calls(Term t) {
       default:
         break;
     }
-    first_call_index_[t] = {static_cast<std::uint32_t>(first_calls_.size()),
-                            static_cast<std::uint32_t>(calls.size())};
+    facts_[t].calls_begin = static_cast<std::uint32_t>(first_calls_.size());
+    facts_[t].calls_count = static_cast<std::uint32_t>(calls.size());
     first_calls_.insert(first_calls_.end(), calls.begin(), calls.end());
   }
-  const auto [start, count] = first_call_index_[t];
-  return {first_calls_.data() + start, count};
+  return {first_calls_.data() + facts_[t].calls_begin, facts_[t].calls_count};
 }
 
 }  // namespace grammaton

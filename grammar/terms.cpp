@@ -23,6 +23,9 @@ std::uint64_t process_key() {
 
 namespace {
 
+// Room for a middling grammar from the start; growing there in steps cost a tenth of a compile.
+constexpr std::size_t kExpectedTerms = 2048;
+
 std::uint64_t next_salt() {
   static std::mt19937_64 generator{process_key()};
   return generator();
@@ -35,6 +38,9 @@ std::uint8_t inherited(const Node& n) {
 }  // namespace
 
 TermStore::TermStore(const Limits& limits) : limits_(limits), salt_(next_salt()) {
+  nodes_.reserve(kExpectedTerms);
+  facts_.reserve(kExpectedTerms);
+  targets_.reserve(kExpectedTerms);
   intern(Kind::Nothing, 0, 0, 0, 0);
   intern(Kind::Empty, kNullable, 0, 0, 0);
   params_.emplace_back();
@@ -125,10 +131,7 @@ Term TermStore::intern(Kind kind, std::uint8_t flags, std::uint32_t a, std::uint
   }
   const auto id = static_cast<Term>(nodes_.size());
   nodes_.push_back({kind, flags, a, b, c, structural_hash(kind, a, b, c)});
-  rows_.emplace_back();
-  raw_rows_.emplace_back();
-  emptiness_.push_back(0);
-  first_call_index_.emplace_back(kNone, 0);
+  facts_.emplace_back();
   table_.insert(h, id);
   return id;
 }

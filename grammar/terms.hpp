@@ -34,6 +34,8 @@ inline constexpr Term kNothing = 0;
 inline constexpr Term kEmpty = 1;
 inline constexpr std::uint32_t kUnbounded = 0xFFFFFFFF;
 inline constexpr std::uint32_t kNone = 0xFFFFFFFF;
+// Rows with at most this many live bytes (hexadecimal digits have 22) are made from the list of them.
+inline constexpr unsigned kSparseBytes = 24;
 
 // What the binding layer turns into the Python exceptions of grammaton.errors.
 struct GrammarFault : std::runtime_error {
@@ -214,8 +216,8 @@ class TermStore {
 
   // Row with empty targets removed: what machines and walks step on.
   Row row(Term t) {
-    if (rows_[t].map == kNone) fill_row(t);
-    return rows_[t];
+    if (facts_[t].row.map == kNone) fill_row(t);
+    return facts_[t].row;
   }
   const ClassMap& class_map(const Row& row) const { return maps_[row.map]; }
   Term target(const Row& row, unsigned cls) const { return targets_[row.targets + cls]; }
@@ -226,7 +228,7 @@ class TermStore {
   std::span<const FirstCall> first_calls(Term t);
   // Whether no text at all; searches derivatives where it must. Calls count as non-empty.
   bool is_empty(Term t);
-  // The term with branches removed in which a token must not end.
+  // The term without the branches in which a token must not end; kNothing when none is left.
   Term at_token_end(Term t);
   // Byte-level form of a character set.
   Term expand_chars(Term t);
@@ -269,6 +271,17 @@ class TermStore {
   Row raw_row(Term t);
   Row compute_row(Term t);
   Row make_row(const std::array<Term, 256>& target);
+  Row make_sparse_row(std::span<const std::pair<unsigned, Term>> targets);
+  // A row of a few live bytes; bytes that `of_byte` sends to kNothing are left out.
+  template <typename OfByte>
+  Row sparse_row(const ByteSet& live, OfByte&& of_byte) {
+    std::vector<std::pair<unsigned, Term>> targets;
+    live.each([&](unsigned b) {
+      const Term t = of_byte(b);
+      if (t != kNothing) targets.emplace_back(b, t);
+    });
+    return make_sparse_row(targets);
+  }
   Row map_row(const Row& source, const std::vector<Term>& targets);
   Row union_row(std::span<const std::pair<Row, Term>> pieces);
   Row intersect_row(std::span<const Term> items);
@@ -276,6 +289,7 @@ class TermStore {
   Row json_raw_row(Term t);
   Term json_after(Term x, std::uint32_t code_point);
   bool json_live(Term x, std::uint32_t phase);
+  bool json_like_any(Term x, std::uint32_t phase);
   bool at_character_start(Term x);
   bool search_empty(Term t);
 
@@ -291,12 +305,18 @@ class TermStore {
   InternTable range_lookup_;
   std::vector<ClassMap> maps_;
   InternTable map_lookup_;
+  InternTable sparse_map_lookup_;
 
-  std::vector<Row> rows_;      // by term, live targets only
-  std::vector<Row> raw_rows_;  // by term, before the emptiness filter
+  // What is known of a term beyond its node, all of it found on first use.
+  struct Facts {
+    Row row;      // live targets only
+    Row raw_row;  // before the emptiness filter
+    std::uint32_t calls_begin = kNone;
+    std::uint32_t calls_count = 0;
+    std::uint8_t emptiness = 0;  // 0 unknown, 1 live, 2 empty
+  };
+  std::vector<Facts> facts_;
   std::vector<Term> targets_;
-  std::vector<std::uint8_t> emptiness_;  // by term: 0 unknown, 1 live, 2 empty
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> first_call_index_;  // by term
   std::vector<FirstCall> first_calls_;
   std::unordered_map<Term, Term> expansions_;
 

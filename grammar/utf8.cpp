@@ -40,7 +40,7 @@ CodeRanges normalise_ranges(CodeRanges ranges) {
     }
   };
   for (const CodeRange& r : ranges) {
-    const std::uint32_t high = std::min(r.high, kLastCodePoint);
+    const std::uint32_t high = r.high;
     if (r.low < kSurrogates.low) add(r.low, std::min(high, kSurrogates.low - 1));
     if (high > kSurrogates.high) add(std::max(r.low, kSurrogates.high + 1), high);
   }

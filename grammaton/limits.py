@@ -16,7 +16,8 @@ class Limits:
 
     Attributes:
         max_terms: terms in one store (about 60 bytes each, derivatives included).
-        max_step_terms: new terms one call (`accept`, `fill_mask`, `is_empty`) may create.
+        max_step_terms: new terms, and new frames, that one call (`accept`, `fill_mask`, `is_empty`)
+            may make.
         max_frames: stack frames and frame sets in one constraint (about 40 bytes each).
         max_walk_nodes: trie nodes one mask may visit.
         mask_cache_bytes: finished masks kept by one constraint; the cache is emptied when full.

@@ -54,14 +54,13 @@ SetId Constraint::follow(SetId state, std::string_view text) {
   constexpr std::size_t kPiece = 4096;  // a budget of terms belongs to a step; long text is many
   machine_->load(state, groups_);
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (i % kPiece == 0) store_->begin_step();
+    if (i % kPiece == 0) machine_->begin_step();
     machine_->close(groups_);
     machine_->step(groups_, static_cast<unsigned char>(text[i]), next_);
     if (next_.items.empty()) return kRejected;
     std::swap(groups_, next_);
   }
-  machine_->end_token(groups_);
-  return groups_.items.empty() ? kRejected : machine_->intern(groups_);
+  return machine_->token_may_end(groups_) ? machine_->intern(groups_) : kRejected;
 }
 
 SetId Constraint::accept(SetId state, std::uint32_t token) {
@@ -86,7 +85,7 @@ SetId Constraint::accept_bytes(SetId state, std::string_view text) {
 bool Constraint::is_complete(SetId state) {
   if (state == kFinished) return true;
   const std::scoped_lock lock(mutex_);
-  store_->begin_step();
+  machine_->begin_step();
   machine_->load(state, groups_);
   machine_->close(groups_);
   return groups_.ended;
@@ -96,7 +95,7 @@ std::string Constraint::forced_bytes(SetId state) {
   std::string forced;
   if (state == kFinished) return forced;
   const std::scoped_lock lock(mutex_);
-  store_->begin_step();
+  machine_->begin_step();
   machine_->load(state, groups_);
   while (forced.size() < kMostForcedBytes) {
     machine_->close(groups_);

@@ -1,5 +1,6 @@
 // Making frame masks: the walk of one regular term over a subtree, its exits, its item counts.
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include "index/walk.hpp"
@@ -59,20 +60,27 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
   std::vector<Visit> exits;
   ItemCounts counts;
   std::vector<Visit> stack{{place.node, t, 0}};
+  const bool restricted = store_.restricted();
+  std::array<std::uint8_t, 256> moved;
   while (!stack.empty()) {
     const Visit at = stack.back();
     stack.pop_back();
     const Trie::Node& here = trie.node(at.node);
-    for (std::uint32_t child = here.child_begin; child < here.child_end; ++child) {
+    const Row row = store_.row(at.term);
+    // Only a restricted store computes rows in the loop below, which may move the class maps.
+    if (restricted) moved = store_.class_map(row).of;
+    const std::uint8_t* of = restricted ? moved.data() : store_.class_map(row).of.data();
+    // Last child first onto the stack, so that nodes are visited in the order they lie in memory.
+    for (std::uint32_t child = here.child_end; child-- > here.child_begin;) {
       const std::uint8_t byte = trie.byte(child);
-      const Term next = store_.step(at.term, byte);
-      if (next == kNothing) continue;
+      if (of[byte] == 0) continue;
+      const Term next = store_.target(row, of[byte]);
       count_nodes(stats_.study_nodes);
       const std::uint32_t items = at.items + (counting && at.term == t && item_starts.has(byte) ? 1 : 0);
       const Trie::Node& below = trie.node(child);
-      if (below.entry_begin != below.entry_end && store_.at_token_end(next) != kNothing) {
+      if (below.entry_begin != below.entry_end && (!restricted || store_.at_token_end(next) != kNothing)) {
         for (const Entry& entry : trie.entries_at(child)) {
-          if (!get_bit(bits.data(), entry.token)) tokens.push_back(entry.token);
+          if (trie.unique() || !get_bit(bits.data(), entry.token)) tokens.push_back(entry.token);
           set_bit(bits.data(), entry.token);
           if (counting) (next == kEmpty ? counts.ending : counts.inside).push_back({items, entry.token});
         }

@@ -40,7 +40,7 @@ void Walker::count_nodes(std::uint64_t& counter) {
 
 void Walker::mask(SetId configuration, Word* out) {
   visited_ = 0;
-  store_.begin_step();
+  machine_.begin_step();
   Groups& groups = groups_at(0);
   machine_.load(configuration, groups);
   machine_.close(groups);
@@ -52,7 +52,7 @@ void Walker::mask(SetId configuration, Word* out) {
 
 void Walker::prepare(Term term) {
   visited_ = 0;
-  store_.begin_step();
+  machine_.begin_step();
   const Place root{&index_.trie(), Trie::kRoot};
   if (!store_.has(term, kHasCall) && reach(root, store_.row(term)) >= kShortWalk) frame(root, term);
 }
@@ -109,10 +109,7 @@ void Walker::descend(const Trie& trie, std::uint32_t node, std::size_t level, Fi
 void Walker::enter(const Trie& trie, std::uint32_t child, std::size_t level, Filter filter, Word* out) {
   const Trie::Node& here = trie.node(child);
   if (here.entry_begin != here.entry_end) {
-    const bool may_end = std::ranges::any_of(levels_[level].items, [this](const Group& g) {
-      return store_.at_token_end(g.term) != kNothing;
-    });
-    if (may_end) {
+    if (machine_.token_may_end(levels_[level])) {
       for (const Entry& entry : trie.entries_at(child)) {
         if (filter.low <= entry.items && entry.items <= filter.high) set_bit(out, entry.token);
       }
@@ -228,7 +225,9 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, W
     if (!listed) {
       for (std::size_t i = 0; i < words; ++i) out[i] |= dense[i];
     } else {  // all but the longest; other groups' bits must stay, so the longest go in a copy
-      std::vector<Word> bits(dense, dense + words);
+      const Scratch scratch(*this);
+      std::vector<Word>& bits = scratch.bits();
+      std::copy(dense, dense + words, bits.begin());
       for (const ItemCounts::Taken& taken : inside) {
         if (taken.items <= counted.high) break;
         clear_bit(bits.data(), taken.token);
@@ -265,7 +264,8 @@ bool Walker::apply_beside(Place place, const Group& group, std::size_t level, Wo
   }
   const std::shared_ptr<const FrameMask> mask = frame(place, reference);
   ++stats_.pair_walks;
-  std::vector<Word> bits(index_.words(), 0);
+  const Scratch scratch(*this);
+  std::vector<Word>& bits = scratch.bits();
   apply(*mask, group.parents, level, bits.data());
   std::size_t budget = kPairBudget;
   correct(*place.trie, place.node, group.term, reference, group.parents, level, budget, bits.data());

@@ -57,6 +57,25 @@ class Walker {
     std::uint32_t high = 0;
   };
 
+  // Zeroed words for a part of a mask, given back at the end of the scope.
+  class Scratch {
+   public:
+    explicit Scratch(Walker& walker) : walker_(walker), bits_(walker.take_scratch()) {}
+    ~Scratch() { --walker_.scratch_used_; }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    std::vector<Word>& bits() const { return bits_; }
+
+   private:
+    Walker& walker_;
+    std::vector<Word>& bits_;
+  };
+  std::vector<Word>& take_scratch() {
+    if (scratch_used_ == scratch_.size()) scratch_.emplace_back();
+    scratch_[scratch_used_].assign(index_.words(), 0);
+    return scratch_[scratch_used_++];
+  }
+
   void walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter, Word* out);
   void descend(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter, Word* out);
   void enter(const Trie& trie, std::uint32_t child, std::size_t level, Filter filter, Word* out);
@@ -96,6 +115,8 @@ class Walker {
   WalkStats stats_;
   std::uint64_t visited_ = 0;  // in the mask under way
   std::deque<Groups> levels_;
+  std::deque<std::vector<Word>> scratch_;
+  std::size_t scratch_used_ = 0;
   std::unordered_map<FrameKey, std::shared_ptr<const FrameMask>, FrameKeyHasher> frames_;
   std::size_t frame_bytes_ = 0;
   std::unordered_map<Term, Counted> counted_;

@@ -232,6 +232,10 @@ CodeRanges ranges_of(const Ranges& ranges) {
       throw GrammarFault("character range " + std::to_string(low) + " to " + std::to_string(high) +
                          " is reversed");
     }
+    if (high > 0x10FFFF) {
+      throw GrammarFault("character range " + std::to_string(low) + " to " + std::to_string(high) +
+                         " goes beyond U+10FFFF");
+    }
     result.push_back({low, high});
   }
   return result;
