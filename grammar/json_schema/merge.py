@@ -308,6 +308,14 @@ class Merger:
                     "that is not enforced yet",
                     pointer=left[0][1].pointer,
                 )
+            wanted = left[0][1]
+            if not self.nodes.parse(wanted).trivial and not self.relaxed:
+                # A text may repeat an undeclared key, and a reader takes the last value only.
+                raise UnsupportedKeyword(
+                    "a property that is not declared would have to be found by its value; "
+                    "that is not enforced yet",
+                    pointer=wanted.pointer,
+                )
             yield self._object(flat, left[0])
 
     def _is_closed(self, flat: list[Node]) -> bool:
