@@ -50,13 +50,6 @@ void Walker::mask(SetId configuration, Word* out) {
   walk(index_.trie(), Trie::kRoot, 0, {}, out);
 }
 
-void Walker::prepare(Term term) {
-  visited_ = 0;
-  machine_.begin_step();
-  const Place root{&index_.trie(), Trie::kRoot};
-  if (!store_.has(term, kHasCall) && reach(root, store_.row(term)) >= kShortWalk) frame(root, term);
-}
-
 // Walks the strict subtree of `node` from the closed groups at `level`.
 void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter, Word* out) {
   const Trie::Node& here = trie.node(node);
@@ -256,7 +249,6 @@ Term Walker::main_target(Term t) {
 }
 
 bool Walker::apply_beside(Place place, const Group& group, std::size_t level, Word* out) {
-  if (store_.restricted()) return false;  // NoSplit would have to be compared too
   const Term reference = main_target(group.term);
   if (reference == kNothing || reference == group.term || store_.nullable(reference) ||
       store_.nullable(group.term) || main_target(reference) != reference) {
@@ -287,7 +279,12 @@ void Walker::correct(const Trie& trie, std::uint32_t node, Term t, Term referenc
     --budget;
     count_nodes(stats_.pair_nodes);
     if (next != kNothing && other != kNothing && !store_.nullable(next) && !store_.nullable(other)) {
-      set_entries(trie.entries_at(child), out);
+      const std::span<const Entry> ending = trie.entries_at(child);
+      if (!ending.empty() && store_.at_token_end(next) == kNothing) {
+        clear_entries(ending, out);
+      } else {
+        set_entries(ending, out);
+      }
       correct(trie, child, next, other, parents, level, budget, out);
       continue;
     }

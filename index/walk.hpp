@@ -37,8 +37,6 @@ class Walker {
   // Sets the bits of all tokens allowed in `configuration`; `out` holds index.words() zero words.
   void mask(SetId configuration, Word* out);
   const WalkStats& stats() const { return stats_; }
-  // Makes and keeps the frame mask of a regular term at the root, so that no request pays for it.
-  void prepare(Term term);
 
  private:
   // Items a remainder's frame must have taken; without a filter everything passes.
