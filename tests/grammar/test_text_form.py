@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import lzma
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,6 +54,24 @@ def test_a_grammar_is_made_of_its_text(plan: Plan) -> None:
     again = Grammar.from_text(str(grammar))
     assert again == grammar
     assert hash(again) == hash(grammar)
+
+
+def test_grammars_of_real_schemas_go_through_their_text(data_path: Path) -> None:
+    printed_schemas = 0
+    with lzma.open(data_path / "jsonschemabench-dev.jsonl.xz", "rt", encoding="utf-8") as lines:
+        for line in islice(lines, 0, None, 100):
+            entry = json.loads(line)
+            try:
+                grammar = Grammar.from_json_schema(entry["schema"], key_order="any")
+            except (GrammarError, LimitExceeded):
+                continue
+            again = Grammar.from_text(str(grammar))
+            assert again == grammar, entry["id"]
+            for test in entry["tests"][:2]:
+                text = json.dumps(test["data"], ensure_ascii=False)
+                assert again.accepts(text) == grammar.accepts(text), entry["id"]
+            printed_schemas += 1
+    assert printed_schemas > 50
 
 
 def printed(text: str) -> str:
