@@ -61,6 +61,7 @@ def test_importing_grammaton_is_light() -> None:
     assert heavy.split() == []
 
 
+@pytest.mark.timing
 def test_importing_grammaton_costs_little_beyond_numpy() -> None:
     timed = (
         "import time, numpy\nstart = time.process_time()\nimport grammaton\n"

@@ -73,6 +73,7 @@ def test_deepseek(deepseek: Path) -> None:
     check_tokens(tokenizer, vocabulary)
 
 
+@pytest.mark.timing
 def test_reading_a_large_tokenizer_is_fast(deepseek: Path) -> None:
     spent = []
     for _ in range(3):
