@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -162,6 +164,28 @@ def test_one_store_serves_several_constraints(data: st.DataObject) -> None:
     assert mask_to_ids(before) <= mask_to_ids(second.matcher().mask())
     matcher, expected = first.matcher(), pair.expected.matcher()
     assert mask_to_ids(matcher.mask()) == expected.allowed()
+
+
+@pytest.mark.parametrize("complete", [True, False])
+@pytest.mark.parametrize(("low", "high"), [(2, 3), (0, 2), (1, 1), (3, None), (0, 40)])
+def test_counted_frames_in_a_row(low: int, high: int | None, complete: bool) -> None:
+    """A token that has too many items for the first frame may go on in the second."""
+    store = TermStore()
+    rule = store.rule("run")
+    store.define(rule, store.repeat(store.chars([(0x61, 0x7A)]), low, high))
+    tokens = [bytes(run) for n in range(1, 6) for run in product(b"abcd", repeat=n)]
+    tokens += [bytes([byte]) for byte in range(256)] if complete else []
+    end = len(tokens)
+    index = TokenIndex([*tokens, b""], [True] * end + [False], [end], end + 1)
+    call = store.call(rule)
+    for start in (store.concat([call, call]), store.concat([call, store.literal(b"b"), call])):
+        constraint = Constraint(store, start, index)
+        for prefix in (b"", b"a", b"ab", b"aba"):
+            matcher = constraint.matcher()
+            if not matcher.accept_bytes(prefix):
+                continue
+            allowed = mask_to_ids(matcher.mask()) - {end}
+            assert allowed == {t for t in range(end) if matcher.validate([t])}, prefix
 
 
 @pytest.mark.parametrize("bits", [5, 32, 33, 64, 70])

@@ -10,7 +10,7 @@ from grammaton._core import Constraint, TermStore, TokenIndex
 from grammaton.errors import UnsatisfiableGrammar
 from tests.index.pairs import pair_of, walk
 from tests.reference import mask_to_ids
-from tests.strategies import Plan, VocabularyPlan, plans, within_budget
+from tests.strategies import ALL, Plan, VocabularyPlan, plans, within_budget
 
 TWO = "éê"
 THREE = "漢字"
@@ -144,3 +144,15 @@ def test_json_escapes_spell_what_bytes_cannot() -> None:
     assert matcher.accept(7)
     assert mask_to_ids(matcher.mask()) == {3}
     assert matcher.forced_bytes() == b'e9"'
+
+
+def test_only_the_outer_text_is_spelled() -> None:
+    """A character named by an escape needs no token of its own, at any depth of lifts."""
+    store = TermStore()
+    index = TokenIndex([b"\\", b"u", b"a", b"</s>"], [True] * 3 + [False], [3], 4)
+    term = store.chars(ALL)
+    for _ in range(3):
+        term = store.json(term)
+        matcher = Constraint(store, term, index).matcher()
+        assert matcher.accept_bytes(b"\\uaaaa")
+        assert matcher.is_complete
