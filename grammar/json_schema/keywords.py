@@ -288,12 +288,13 @@ def _properties(nodes: Nodes, node: Node, value: Any) -> None:
         raise bad(node, "properties", "an object of schemas", value)
     objects = _objects(node)
     objects.declared = True
-    pointer = f"{node.pointer}/properties/"
     resource, make = node.resource, nodes.node
     for name, raw in value.items():
         if not isinstance(name, str):
-            raise GrammarError("the names of properties are strings", pointer=pointer[:-1])
-        objects.properties[name] = make(raw, pointer + escape(name), resource)
+            raise GrammarError(
+                "the names of properties are strings", pointer=f"{node.pointer}/properties"
+            )
+        objects.properties[name] = make(raw, "/properties/" + escape(name), resource, node)
 
 
 def _additional(nodes: Nodes, node: Node, value: Any) -> None:

@@ -82,7 +82,7 @@ class Node:
     """One schema: a kind mask and the facts of each keyword family.
 
     Attributes:
-        pointer: JSON Pointer from the document's root.
+        piece: the end of the node's pointer, after that of the node above it, if there is one.
         kinds: the kinds of value allowed by `type` and boolean schemas.
         never: true for the schema `false`.
         trivial: true when nothing is asserted.
@@ -96,17 +96,34 @@ class Node:
     """
 
     __slots__ = (
-        *("arrays", "choices", "conditions", "denied", "document", "id", "kinds", "negates"),
-        *("never", "numbers", "objects", "parsed", "pointer", "raw", "refused", "resource", "same"),
+        *(
+            "above",
+            "arrays",
+            "choices",
+            "conditions",
+            "denied",
+            "document",
+            "id",
+            "kinds",
+            "negates",
+        ),
+        *("never", "numbers", "objects", "parsed", "piece", "raw", "refused", "resource", "same"),
         *("strings", "trivial", "values"),
     )
 
     def __init__(
-        self, document: Document, raw: Any, pointer: str, resource: Resource, number: int
+        self,
+        document: Document,
+        raw: Any,
+        piece: str,
+        resource: Resource,
+        number: int,
+        above: Node | None = None,
     ) -> None:
         self.document = document
         self.raw = raw
-        self.pointer = pointer
+        self.piece = piece
+        self.above = above
         self.resource = resource
         self.id = number
         self.parsed = False
@@ -125,6 +142,16 @@ class Node:
         self.objects: Objects | None = None
         self.refused: list[tuple[int, str, Any]] | None = None
 
+    @property
+    def pointer(self) -> str:
+        """JSON Pointer from the document's root, put together when it is asked for."""
+        pieces = []
+        node: Node | None = self
+        while node is not None:
+            pieces.append(node.piece)
+            node = node.above
+        return "".join(reversed(pieces))
+
     def around(self) -> tuple[Sequence[Node], Sequence[Node]]:
         """The schemas that hold of the same value, mentioned before and after its own keys."""
         if self.same is None:
@@ -135,7 +162,7 @@ class Node:
 
     def plain(self) -> Node:
         """This node without what refers to other schemas of the same value."""
-        copy = Node(self.document, self.raw, self.pointer, self.resource, -1 - self.id)
+        copy = Node(self.document, self.raw, self.piece, self.resource, -1 - self.id, self.above)
         for name in ("kinds", "never", "values", "strings", "numbers", "arrays", "objects"):
             setattr(copy, name, getattr(self, name))
         copy.parsed = True
@@ -159,12 +186,16 @@ class Nodes:
         self.anything.parsed = self.anything.trivial = True
         self.root = self.node(document.root, "", document.resource)
 
-    def _new(self, raw: Any, pointer: str, resource: Resource) -> Node:
+    def _new(self, raw: Any, piece: str, resource: Resource, above: Node | None = None) -> Node:
         self._count += 1
-        return Node(self.document, raw, pointer, resource, self._count)
+        return Node(self.document, raw, piece, resource, self._count, above)
 
-    def node(self, raw: Any, pointer: str, resource: Resource) -> Node:
+    def node(self, raw: Any, piece: str, resource: Resource, above: Node | None = None) -> Node:
         """The node of a raw schema.
+
+        Args:
+            piece: its pointer, from the node above it if there is one.
+            resource: the resource around it.
 
         Raises:
             GrammarError: it is neither an object nor a boolean.
@@ -173,23 +204,23 @@ class Nodes:
             return self.anything
         if not isinstance(raw, dict):
             if raw is False:
-                return self._new(raw, pointer, resource)
+                return self._new(raw, piece, resource, above)
             raise GrammarError(
-                f"a schema is an object or a boolean, not {describe(raw)}", pointer=pointer
+                f"a schema is an object or a boolean, not {describe(raw)}",
+                pointer=(above.pointer if above else "") + piece,
             )
         if self.document.id_keyword in raw:
+            pointer = (above.pointer if above else "") + piece
             resource = self.document.resource_of(raw, pointer, resource)
         place = (id(raw), id(resource.root))
         node = self._by_place.get(place)
         if node is None:
-            node = self._by_place[place] = self._new(raw, pointer, resource)
+            node = self._by_place[place] = self._new(raw, piece, resource, above)
         return node
 
     def child(self, parent: Node, raw: Any, path: str) -> Node:
         """The node of a schema inside another's keyword."""
-        if raw is True:
-            return self.anything
-        return self.node(raw, f"{parent.pointer}/{path}", parent.resource)
+        return self.node(raw, f"/{path}", parent.resource, parent)
 
     def children(self, parent: Node, keyword: str, raw: Any) -> list[Node]:
         """The nodes of a keyword that takes a list of schemas."""

@@ -36,6 +36,8 @@ from grammaton.grammar.json_schema.strings import StringTexts
 
 MAX_BRANCHES = 4096
 """Branches one position may have when its choices are multiplied out."""
+MAX_REFERENCES = 500
+"""Schemas within each other that may hold of one value by `$ref`, `allOf` and choices."""
 MAX_POSITIONS = 200_000
 """Positions one schema may have."""
 MAX_PROOF_POSITIONS = 500
@@ -249,6 +251,10 @@ class Normaliser:
                 )
             if not self._parse(node) or node in flat:
                 continue
+            if len(path) >= MAX_REFERENCES:
+                raise LimitExceeded(
+                    f"over {MAX_REFERENCES} references or combinations lead to one place"
+                )
             inner = (*path, node)
             before, after = node.around()
             if before:
