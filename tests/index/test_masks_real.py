@@ -36,6 +36,7 @@ BODIES: dict[str, Expression] = {
         "concat",
         (("json", ("complement", ("texts", ("name", "names", "id", "größe", "a")))), QUOTE),
     ),
+    "run": ("repeat", WORD, 1, 4),
     "words": ("repeat", ("concat", (("repeat", WORD, 1, None), ("text", " "))), 1, 5),
     "not a word": ("intersect", (("repeat", WORD, 1, 9), ("complement", ("texts", ("the", "in"))))),
     "blanks": ("concat", (BLANK, ("text", "x"))),
