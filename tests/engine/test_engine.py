@@ -150,6 +150,33 @@ def test_wholly_forced_text(engine: Engine, forced: Any) -> None:
     assert (result.text, result.finish_reason) == ("abctrue12é", "grammar")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("x</s>y", "a special token's name, which the tokenizer would not spell out"),
+        ("ab(é|è)true", "forced bytes that end inside a character"),
+        ("(a|b)c?12(é|ê|è)?", "a forced run of one token, whose last is left to the model"),
+    ],
+)
+def test_forced_text_that_the_tokenizer_spells_otherwise(
+    engine: Engine, pattern: str, why: str
+) -> None:
+    for seed in range(4):
+        result = engine.generate("hi", Grammar.from_regex(pattern), seed=seed, forced="canonical")
+        assert result.finish_reason in ("grammar", "eos"), why
+        assert re.fullmatch(pattern, result.text), why
+        ids = [i for i in result.token_ids if i not in engine.vocabulary.eos_token_ids]
+        assert result.text.encode() == engine.vocabulary.decode(ids), why
+
+
+def test_canonical_tokens_are_the_tokenizers(engine: Engine) -> None:
+    text = "abctrue12, abc is true 12"
+    result = engine.generate("hi", Grammar.literal(text), forced="canonical")
+    assert result.token_ids == engine.tokenizer(text)["input_ids"]
+    assert result.metrics.sampled_tokens == 0
+    assert result.metrics.forward_passes <= 1
+
+
 @pytest.mark.parametrize("forced", ["off", "exact", "canonical"])
 def test_the_empty_text(engine: Engine, forced: Any) -> None:
     result = engine.generate("hi", Grammar.literal(""), forced=forced)
