@@ -176,7 +176,7 @@ def _convert(source: Path, target: Path, say: Callable[[str], None]) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' progress bars: a library does not write to its caller's terminal."""
+    """Without transformers' progress bars, but for that of the conversion, which it always shows."""
     from transformers.utils import logging
 
     settings: Any = logging

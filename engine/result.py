@@ -43,8 +43,8 @@ class Metrics:
         end_to_end: seconds from the call to the end.
         mask_times: seconds of the worker, one entry a mask; the first was filled during prefill.
         mask_waits: seconds the loop waited, parallel to `mask_times`.
-        mask_cpu_times: seconds of CPU that the worker used, parallel to `mask_times`; the rest of
-            a mask time is the wait for the interpreter lock or for a core.
+        mask_cpu_times: seconds of CPU that the matcher's work took, parallel to `mask_times`; the
+            rest of a mask time is the handover between threads and waits for the interpreter lock.
     """
 
     prompt_tokens: int = 0
