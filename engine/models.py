@@ -176,7 +176,7 @@ def _convert(source: Path, target: Path, say: Callable[[str], None]) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' progress bars, but for that of the conversion, which it always shows."""
+    """Without transformers' progress bars; only the conversion of a GGUF file always shows one."""
     from transformers.utils import logging
 
     settings: Any = logging
