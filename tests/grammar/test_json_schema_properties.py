@@ -19,7 +19,7 @@ from grammaton.errors import UnsatisfiableGrammar, UnsupportedKeyword
 from grammaton.grammar.json_schema import grammar_from_json_schema
 
 Schema = dict[str, Any] | bool
-REFUSED = ("minProperties", "const", "enum", "not", "if", "oneOf")
+REFUSED = ("minProperties", "contains", "const", "enum", "not", "if", "oneOf")
 """Keywords of the schemas below that are refused in some places."""
 
 
