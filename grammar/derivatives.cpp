@@ -317,7 +317,7 @@ bool TermStore::is_empty(Term t) {
       empty = is_empty(n.a);
       break;
     case Kind::Json:
-      empty = restricted_ ? search_empty(t) : n.b == 0 && is_empty(n.a);
+      empty = n.c != 0 ? search_empty(t) : n.b == 0 && is_empty(n.a);
       break;
     default:
       empty = search_empty(t);
@@ -334,7 +334,7 @@ bool TermStore::search_empty(Term start) {
   auto searched = [this](Term u) {
     const Kind kind = nodes_[u].kind;
     return kind == Kind::Intersect || kind == Kind::Complement || kind == Kind::JsonRaw ||
-           (kind == Kind::Json && restricted_);
+           (kind == Kind::Json && nodes_[u].c != 0);
   };
   auto settles = [&](Term u) {
     return nullable(u) || facts_[u].emptiness == 1 || (!searched(u) && !is_empty(u));

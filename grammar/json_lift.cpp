@@ -42,11 +42,11 @@ constexpr Escape kEscapes[] = {{'"', '"'},   {'\\', '\\'}, {'/', '/'},  {'b', '\
 
 }  // namespace
 
-Term TermStore::json(Term x, std::uint32_t phase) {
+Term TermStore::json(Term x, std::uint32_t phase, bool restricted) {
   if (x == kNothing) return kNothing;
-  if (!restricted_ && stage_of(phase) >= 1 && stage_of(phase) <= 5) {
+  if (!restricted && stage_of(phase) >= 1 && stage_of(phase) <= 5) {
     if (json_like_any(x, phase)) {  // the residual that any string has here, so that they meet
-      Term t = step(repeat(json_char(), 0, kUnbounded), '\\');
+      Term t = step(repeat(json_char(restricted), 0, kUnbounded), '\\');
       if (stage_of(phase) >= 2) t = step(t, 'u');
       for (std::uint32_t digits = stage_of(phase) - 2; stage_of(phase) > 2 && digits > 0; --digits) {
         t = step(t, static_cast<unsigned char>("0123456789abcdef"[(value_of(phase) >> (4 * (digits - 1))) & 15]));
@@ -63,37 +63,37 @@ Term TermStore::json(Term x, std::uint32_t phase) {
     const Node h = nodes_[head];
     const bool repeated = h.kind == Kind::Repeat && h.a == any_char();
     if (repeated || head == any_char()) {
-      const Term lifted = repeated ? repeat(json_char(), h.b, h.c) : json_char();
-      return n.kind == Kind::Concat ? concat(lifted, json(n.b)) : lifted;
+      const Term lifted = repeated ? repeat(json_char(restricted), h.b, h.c) : json_char(restricted);
+      return n.kind == Kind::Concat ? concat(lifted, json(n.b, 0, restricted)) : lifted;
     }
     // Inside a raw character there is one way to go on: its next byte.
-    if (h.kind == Kind::Bytes && !restricted_) {
+    if (h.kind == Kind::Bytes && !restricted) {
       const ByteSet& set = sets_[h.a];
       if ((set.words[0] | set.words[1] | set.words[3]) == 0) {
-        return n.kind == Kind::Concat ? concat(head, json(n.b)) : head;
+        return n.kind == Kind::Concat ? concat(head, json(n.b, 0, restricted)) : head;
       }
     }
   }
   const Node& n = nodes_[x];
   auto flags = static_cast<std::uint8_t>(n.flags & kMaybeEmpty);
-  if (restricted_) flags |= kMaybeEmpty;
+  if (restricted) flags |= kMaybeEmpty;
   if (phase == 0) flags |= n.flags & kNullable;
   if (has(x, kHasCall)) throw GrammarFault("json(...) applies to regular grammars only");
-  return intern(Kind::Json, flags, x, phase, 0);
+  return intern(Kind::Json, flags, x, phase, restricted ? 1 : 0);
 }
 
 Term TermStore::json_raw(Term x, Term rest) {
   if (x == kNothing || rest == kNothing) return kNothing;
-  if (rest == kEmpty) return json(x);
+  if (rest == kEmpty) return json(x, 0, true);
   return intern(Kind::JsonRaw,
                 static_cast<std::uint8_t>(kMaybeEmpty | (nodes_[rest].flags & kHasNoSplit)), x, rest,
                 0);
 }
 
-Term TermStore::json_char() {
-  if (json_char_ != kNone) return json_char_;
-  const bool restrict_now = std::exchange(restrict_now_, restricted_);
-  auto one_of = [this](std::initializer_list<CodeRange> ranges) { return chars(CodeRanges(ranges)); };
+Term TermStore::json_char(bool restricted) {
+  Term& made = json_char_[restricted ? 1 : 0];
+  if (made != kNone) return made;
+  auto one_of = [&](std::initializer_list<CodeRange> ranges) { return chars(CodeRanges(ranges), restricted); };
   const Term backslash = one_of({{'\\', '\\'}});
   const Term u = one_of({{'u', 'u'}});
   const Term hex = one_of({{'0', '9'}, {'A', 'F'}, {'a', 'f'}});
@@ -109,10 +109,9 @@ Term TermStore::json_char() {
     const auto c = static_cast<std::uint32_t>(e.letter);
     letters.push_back({c, c});
   }
-  json_char_ = join({one_of({{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}}),
-                     concat(backslash, join({chars(letters), concat(u, join({plain, concat(pair)}))}))});
-  restrict_now_ = restrict_now;
-  return json_char_;
+  made = join({one_of({{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}}),
+                     concat(backslash, join({chars(letters, restricted), concat(u, join({plain, concat(pair)}))}))});
+  return made;
 }
 
 bool TermStore::at_character_start(Term x) {
@@ -227,12 +226,13 @@ bool TermStore::json_live(Term x, std::uint32_t phase) {
 Row TermStore::json_row(Term t) {
   const Node n = nodes_[t];
   const Term x = n.a;
+  const bool restricted = n.c != 0;
   const std::uint32_t stage = stage_of(n.b);
   const std::uint32_t value = value_of(n.b);
   std::array<Term, 256> target{};
   ByteSet live;
-  auto spelled = [this](unsigned byte) {  // ASCII that a restricted store may use
-    if (!restricted_) return true;
+  auto spelled = [this, restricted](unsigned byte) {  // ASCII that a restricted store may use
+    if (!restricted) return true;
     for (const CodeRange& r : whole_) {
       if (r.low <= byte && byte <= r.high) return true;
     }
@@ -244,16 +244,14 @@ Row TermStore::json_row(Term t) {
     live.add(byte);
   };
   auto go = [&](unsigned byte, Term y, std::uint32_t phase) {
-    if (y != kNothing && spelled(byte) && json_live(y, phase)) put(byte, json(y, phase));
+    if (y != kNothing && spelled(byte) && json_live(y, phase)) put(byte, json(y, phase, restricted));
   };
   if (stage == 0) {
     const Row inner = row(x);
     std::vector<Term> lifted(inner.classes, kNone);
     Term rest_of_char = kNothing;
-    if (restricted_) {
-      const bool restrict_now = std::exchange(restrict_now_, true);
-      rest_of_char = chars({{0x80, 0x10FFFF}});
-      restrict_now_ = restrict_now;
+    if (restricted) {
+      rest_of_char = chars({{0x80, 0x10FFFF}}, true);
     }
     const ClassMap& map = maps_[inner.map];
     const std::array<std::uint8_t, 256> of = map.of;
@@ -262,10 +260,10 @@ Row TermStore::json_row(Term t) {
     raw.remove('\\');
     raw.each([&](unsigned b) {
       const unsigned cls = of[b];
-      if (restricted_ && b >= 0x80) {
+      if (restricted && b >= 0x80) {
         put(b, json_raw(this->target(inner, cls), rest_of_char == kNothing ? kNothing : step(rest_of_char, b)));
       } else if (spelled(b)) {
-        if (lifted[cls] == kNone) lifted[cls] = json(this->target(inner, cls));
+        if (lifted[cls] == kNone) lifted[cls] = json(this->target(inner, cls), 0, restricted);
         put(b, lifted[cls]);
       }
     });

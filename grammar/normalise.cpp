@@ -157,14 +157,15 @@ class Copy {
         break;
       case Kind::Json:
         // The decoded text is not what tokens spell; the lift restricts its raw characters itself.
-        result = target_.json(term(n.a, false), n.b);
+        if (n.b != 0) throw_residual();
+        result = target_.json(term(n.a, false), restricted && target_.restricted());
         break;
       case Kind::Call:
         result = call(n.a, n.b);
         break;
       case Kind::JsonRaw:
       case Kind::NoSplit:
-        throw GrammarFault("a residual cannot be copied between stores");
+        throw_residual();
     }
     auto& last = restricted ? restricted_ : plain_;
     last[t] = result;
@@ -194,6 +195,10 @@ class Copy {
     return made;
   }
 
+  [[noreturn]] static void throw_residual() {
+    throw GrammarFault("a residual is not a grammar: it cannot be copied or compiled");
+  }
+
   Term characters(Term t, bool restricted) {
     CodeRanges ranges;
     if (source_.node(t).kind == Kind::Chars) {
@@ -203,10 +208,7 @@ class Copy {
       if ((set.words[2] | set.words[3]) != 0) return target_.bytes(set);
       set.each([&ranges](unsigned b) { ranges.push_back({b, b}); });
     }
-    const bool before = target_.restrict_now(restricted);
-    const Term result = target_.chars(std::move(ranges));
-    target_.restrict_now(before);
-    return result;
+    return target_.chars(std::move(ranges), restricted && target_.restricted());
   }
 
   TermStore& source_;

@@ -8,6 +8,7 @@
 #include "grammar/terms.hpp"
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <tuple>
 
@@ -288,7 +289,7 @@ Term TermStore::join(std::vector<Term> items) {
     std::vector<Term> flat;
     flat.reserve(items.size());
     ByteSet set;
-    CodeRanges code_points;
+    std::array<CodeRanges, 2> code_points;  // of plain sets, of restricted ones
     for (const Term t : items) {
       const Node& n = nodes_[t];
       switch (n.kind) {
@@ -298,7 +299,7 @@ Term TermStore::join(std::vector<Term> items) {
           set = set | sets_[n.a];
           break;
         case Kind::Chars:
-          code_points.insert(code_points.end(), ranges_[n.a].begin(), ranges_[n.a].end());
+          code_points[n.b].insert(code_points[n.b].end(), ranges_[n.a].begin(), ranges_[n.a].end());
           break;
         case Kind::Union:
           for (const Term u : list(n.a)) {
@@ -306,7 +307,8 @@ Term TermStore::join(std::vector<Term> items) {
               set = set | sets_[nodes_[u].a];
             } else if (nodes_[u].kind == Kind::Chars) {
               const CodeRanges& more = ranges_[nodes_[u].a];
-              code_points.insert(code_points.end(), more.begin(), more.end());
+              CodeRanges& all = code_points[nodes_[u].b];
+              all.insert(all.end(), more.begin(), more.end());
             } else {
               flat.push_back(u);
             }
@@ -316,7 +318,9 @@ Term TermStore::join(std::vector<Term> items) {
           flat.push_back(t);
       }
     }
-    if (!code_points.empty()) flat.push_back(chars(std::move(code_points)));
+    for (const bool restricted : {false, true}) {
+      if (!code_points[restricted].empty()) flat.push_back(chars(std::move(code_points[restricted]), restricted));
+    }
     if (!set.empty()) flat.push_back(bytes(set));
     const Term all = everything();
     if (std::ranges::find(flat, all) != flat.end()) return all;

@@ -65,14 +65,14 @@ enum class Kind : std::uint8_t {
   Nothing,     // no text
   Empty,       // the empty text
   Bytes,       // one byte of a set            a: byte set
-  Chars,       // one character of a set       a: range list
+  Chars,       // one character of a set       a: range list, b: restricted
   Concat,      // a then b; a is no Concat     a, b: terms
   Union,       // any of                       a: operand list
   Intersect,   // all of                       a: operand list
   Complement,  // any byte string but          a: term
   Repeat,      // a, b to c times              a: term
   Call,        // the body of a rule           a: rule, b: parameter
-  Json,        // lift through JSON escapes    a: term, b: phase (json_lift.cpp)
+  Json,        // lift through JSON escapes    a: term, b: phase (json_lift.cpp), c: restricted
   JsonRaw,     // the same, inside a raw multi-byte character  a: term, b: rest of the character
   NoSplit,     // a, but no token may end here a: term
 };
@@ -173,7 +173,8 @@ class TermStore {
   // --- constructors: each returns the normalised term ---
   Term bytes(const ByteSet& set);
   Term byte(unsigned value) { return bytes(ByteSet::of(value)); }
-  Term chars(CodeRanges ranges);
+  // `restricted`: only the characters that restrict_characters() allowed.
+  Term chars(CodeRanges ranges, bool restricted = false);
   Term literal(std::string_view text);
   Term literals(std::vector<std::string> texts);
   Term concat(Term a, Term b);
@@ -183,14 +184,13 @@ class TermStore {
   Term raw_complement(Term a);              // over all byte strings
   Term complement(Term a);                  // over valid UTF-8
   Term repeat(Term a, std::uint32_t min, std::uint32_t max);
-  Term json(Term a, std::uint32_t phase = 0);
+  Term json(Term a, bool restricted = false) { return json(a, 0, restricted); }
   Term json_raw(Term a, Term rest);
   Term no_split(Term a);
   Term call(Rule rule, Param param = 0);
 
   Term any_char();   // one valid UTF-8 character
   Term any_text();   // any valid UTF-8 text
-  Term json_char();  // one character of a JSON string, in any spelling
   Term everything();  // any byte string
 
   // --- rules and parameters ---
@@ -237,8 +237,6 @@ class TermStore {
   // tokens, joined those that are tokens but whose bytes are not (see index/spelling.hpp).
   void restrict_characters(CodeRanges whole, CodeRanges joined);
   bool restricted() const { return restricted_; }
-  // Switches the restriction for the characters made next; returns what it was.
-  bool restrict_now(bool on) { return std::exchange(restrict_now_, on && restricted_); }
 
   // From begin_step() on, until the next or end_step(), at most max_step_terms terms may be made.
   void begin_step() { step_end_ = nodes_.size() + limits_.max_step_terms; }
@@ -265,6 +263,10 @@ class TermStore {
   Term utf8_term(const CodeRanges& ranges, bool joined);
   Term continuation_term(const CodeRanges& ranges, unsigned count, bool joined);
   Term lead_term(const CodeRanges& ranges, unsigned count, unsigned lead, bool joined);
+
+  // json_lift.cpp
+  Term json(Term x, std::uint32_t phase, bool restricted);
+  Term json_char(bool restricted);  // one character of a JSON string, in any spelling
 
   // derivatives.cpp
   void fill_row(Term t);
@@ -327,9 +329,8 @@ class TermStore {
 
   Term any_char_ = kNone;
   Term any_text_ = kNone;
-  Term json_char_ = kNone;
+  Term json_char_[2] = {kNone, kNone};  // plain, restricted
   bool restricted_ = false;
-  bool restrict_now_ = false;  // whether chars() applies the restriction
   unsigned depth_ = 0;
   CodeRanges whole_;
   CodeRanges joined_;

@@ -64,14 +64,13 @@ CodeRanges intersect_ranges(const CodeRanges& a, const CodeRanges& b) {
 
 void TermStore::restrict_characters(CodeRanges whole, CodeRanges joined) {
   restricted_ = true;
-  restrict_now_ = true;
   whole_ = normalise_ranges(std::move(whole));
   joined_ = normalise_ranges(std::move(joined));
 }
 
-Term TermStore::chars(CodeRanges ranges) {
+Term TermStore::chars(CodeRanges ranges, bool restricted) {
   ranges = normalise_ranges(std::move(ranges));
-  if (restrict_now_) {
+  if (restricted) {
     CodeRanges spelled = whole_;
     spelled.insert(spelled.end(), joined_.begin(), joined_.end());
     ranges = intersect_ranges(ranges, normalise_ranges(std::move(spelled)));
@@ -92,7 +91,7 @@ Term TermStore::chars(CodeRanges ranges) {
     ranges_.push_back(std::move(ranges));
     range_lookup_.insert(h, index);
   }
-  return intern(Kind::Chars, 0, index, restrict_now_ ? 1 : 0, 0);
+  return intern(Kind::Chars, 0, index, restricted ? 1 : 0, 0);
 }
 
 Term TermStore::continuation_term(const CodeRanges& ranges, unsigned count, bool joined) {
@@ -181,9 +180,7 @@ Term TermStore::expand_chars(Term t) {
 
 Term TermStore::any_char() {
   if (any_char_ == kNone) {
-    const bool restrict_now = std::exchange(restrict_now_, false);
     any_char_ = chars({{0, kLastCodePoint}});
-    restrict_now_ = restrict_now;
   }
   return any_char_;
 }

@@ -97,7 +97,8 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
   for (const Visit& exit : exits) {
     const Trie::Node& below = trie.node(exit.node);
     for (const Entry& entry : trie.entries(below.entry_end, below.subtree_entry_end)) {
-      if (get_bit(bits.data(), entry.token)) continue;  // in the base whatever follows
+      // In the base whatever follows, unless counting takes it out again.
+      if (!counting && get_bit(bits.data(), entry.token)) continue;
       remainders.push_back({entry.token, entry.start + below.depth, exit.items});
     }
   }

@@ -9,6 +9,8 @@ namespace {
 
 // Walks that can reach fewer nodes than this are done at once: a frame mask costs about as much.
 constexpr std::uint64_t kShortWalk = 192;
+// Frames that end after any item are counted when their items begin with at most this many bytes.
+constexpr unsigned kFewItems = 16;
 // A pair walk that differs in more nodes than this is no shortcut.
 constexpr std::size_t kPairBudget = 4096;
 
@@ -187,7 +189,9 @@ const Walker::Counted* Walker::counted_form(Term t) {
   if (h.kind == Kind::Repeat && (last == kEmpty || store_.node(last).kind == Kind::Bytes) &&
       !store_.has(t, kHasCall) && prefix_free(h.a)) {
     const ByteSet first = store_.class_map(store_.row(h.a)).live;
-    if (last == kEmpty || (first & store_.byte_set(last)).empty()) {
+    // Without a closing byte a token leaves after each item: the remainders of a wide class would be
+    // several times the vocabulary.
+    if (last == kEmpty ? first.size() <= kFewItems : (first & store_.byte_set(last)).empty()) {
       form.reference = store_.concat(store_.repeat(h.a, 0, kUnbounded), last);
       form.low = h.b;
       form.high = h.c;

@@ -167,18 +167,29 @@ void bind_index(nb::module_& m) {
            arg("n"))
       .def("fork", [](const Matcher& self) { return std::make_unique<Matcher>(self); })
       .def("reset", &Matcher::reset)
-      .def_prop_ro("is_complete", &Matcher::is_complete)
+      .def_prop_ro("is_complete",
+                   [](Matcher& self) {
+                     nb::gil_scoped_release release;
+                     return self.is_complete();
+                   })
       .def_prop_ro("is_finished", &Matcher::is_finished)
       .def("forced_bytes",
            [](Matcher& self) {
-             const std::string forced = self.forced_bytes();
+             std::string forced;
+             {
+               nb::gil_scoped_release release;
+               forced = self.forced_bytes();
+             }
              return nb::bytes(forced.data(), forced.size());
            })
       .def("forced_tokens",
            [](Matcher& self, const std::string& mode) {
              if (mode != "exact") {
-               throw VocabularyFault("forced_tokens knows mode=\"exact\"; got \"" + mode + "\"");
+               throw VocabularyFault("forced_tokens knows mode=\"exact\", not \"" + mode +
+                                     "\": canonical tokens need the tokenizer, see "
+                                     "Engine.generate(forced=\"canonical\") and forced_bytes()");
              }
+             nb::gil_scoped_release release;
              return self.forced_tokens();
            },
            nb::kw_only(), arg("mode") = "exact");
