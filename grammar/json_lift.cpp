@@ -75,7 +75,7 @@ Term TermStore::json(Term x, std::uint32_t phase, bool restricted) {
     }
   }
   const Node& n = nodes_[x];
-  auto flags = static_cast<std::uint8_t>(n.flags & kMaybeEmpty);
+  auto flags = static_cast<std::uint8_t>(n.flags & (kMaybeEmpty | kEndless));
   if (restricted) flags |= kMaybeEmpty;
   if (phase == 0) flags |= n.flags & kNullable;
   if (has(x, kHasCall)) throw GrammarFault("json(...) applies to regular grammars only");
@@ -86,7 +86,7 @@ Term TermStore::json_raw(Term x, Term rest) {
   if (x == kNothing || rest == kNothing) return kNothing;
   if (rest == kEmpty) return json(x, 0, true);
   return intern(Kind::JsonRaw,
-                static_cast<std::uint8_t>(kMaybeEmpty | (nodes_[rest].flags & kHasNoSplit)), x, rest,
+                static_cast<std::uint8_t>(kMaybeEmpty | kEndless | (nodes_[rest].flags & kHasNoSplit)), x, rest,
                 0);
 }
 

@@ -85,7 +85,7 @@ void TermStore::define_template(Rule rule, std::vector<Alternative> alternatives
 }
 
 Term TermStore::call(Rule rule, Param param) {
-  return intern(Kind::Call, kHasCall | kFirstCall, rule, param, 0);
+  return intern(Kind::Call, kHasCall | kFirstCall | kEndless, rule, param, 0);
 }
 
 Term TermStore::body(Rule rule, Param param) {

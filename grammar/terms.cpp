@@ -33,7 +33,7 @@ std::uint64_t next_salt() {
 }
 
 std::uint8_t inherited(const Node& n) {
-  return n.flags & static_cast<std::uint8_t>(kHasCall | kMaybeEmpty);
+  return n.flags & static_cast<std::uint8_t>(kHasCall | kMaybeEmpty | kEndless);
 }
 
 }  // namespace
@@ -383,7 +383,7 @@ Term TermStore::intersect(std::vector<Term> items) {
   if (std::ranges::find(flat, kEmpty) != flat.end()) {
     return std::ranges::all_of(flat, [this](Term t) { return nullable(t); }) ? kEmpty : kNothing;
   }
-  std::uint8_t flags = kMaybeEmpty;
+  std::uint8_t flags = kMaybeEmpty | kEndless;
   std::uint8_t common = kNullable;
   for (const Term t : flat) {
     common &= nodes_[t].flags;
@@ -398,13 +398,13 @@ Term TermStore::raw_complement(Term a) {
                        "write it without rules");
   }
   if (nodes_[a].kind == Kind::Complement) return nodes_[a].a;
-  return intern(Kind::Complement, static_cast<std::uint8_t>(kMaybeEmpty | (nullable(a) ? 0 : kNullable)),
+  return intern(Kind::Complement, static_cast<std::uint8_t>(kMaybeEmpty | kEndless | (nullable(a) ? 0 : kNullable)),
                 a, 0, 0);
 }
 
 Term TermStore::complement(Term a) { return intersect({any_text(), raw_complement(a)}); }
 
-Term TermStore::everything() { return intern(Kind::Complement, kNullable, kNothing, 0, 0); }
+Term TermStore::everything() { return intern(Kind::Complement, kNullable | kEndless, kNothing, 0, 0); }
 
 Term TermStore::repeat(Term a, std::uint32_t min, std::uint32_t max) {
   if (min > max) throw GrammarFault("a repetition's minimum is above its maximum");
@@ -441,6 +441,7 @@ Term TermStore::repeat(Term a, std::uint32_t min, std::uint32_t max) {
   }
   auto flags = static_cast<std::uint8_t>(inherited(n) | (n.flags & (kHasNoSplit | kFirstCall)));
   if (min == 0) flags |= kNullable;
+  if (max == kUnbounded) flags |= kEndless;
   return intern(Kind::Repeat, flags, a, min, max);
 }
 

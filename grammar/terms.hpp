@@ -84,6 +84,7 @@ enum Flag : std::uint8_t {
   kMaybeEmpty = 4,  // emptiness has to be searched for
   kHasNoSplit = 8,  // a NoSplit at the head
   kFirstCall = 16,  // a call can be the first thing
+  kEndless = 32,    // may have infinitely many texts; without it, finitely many
 };
 
 struct Node {
@@ -294,6 +295,7 @@ class TermStore {
   bool json_like_any(Term x, std::uint32_t phase);
   bool at_character_start(Term x);
   bool search_empty(Term t);
+  bool all_but_few(Term t);
 
   Limits limits_;
   std::vector<Node> nodes_;

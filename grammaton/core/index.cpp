@@ -94,6 +94,12 @@ void bind_index(nb::module_& m) {
              new (self) Constraint(store, static_cast<Term>(start), std::move(index), limits_of(limits));
            },
            arg("store"), arg("start"), arg("index"), arg("limits") = nb::none())
+      .def("__repr__",
+           [](Constraint& self) {
+             const Constraint::Stats stats = self.stats();
+             return "Constraint(" + std::to_string(self.index().mask_bits()) + " token ids, " +
+                    std::to_string(stats.terms) + " terms, " + std::to_string(stats.masks) + " masks kept)";
+           })
       .def("matcher", [](const std::shared_ptr<Constraint>& self) { return std::make_unique<Matcher>(self); })
       .def("stats", [](Constraint& self) {
         const Constraint::Stats stats = self.stats();
@@ -117,12 +123,17 @@ void bind_index(nb::module_& m) {
   nb::class_<Matcher>(m, "Matcher")
       .def("fill_mask",
            [](Matcher& self, const nb::object& out, std::int64_t row) {
-             if (!writable(out)) throw VocabularyFault("the mask buffer is read-only");
+             if (!out.is_none() && !writable(out)) throw VocabularyFault("the mask buffer is read-only");
              std::uint32_t* words = mask_row(out, row, self.constraint().index().mask_words());
              nb::gil_scoped_release release;
              self.fill(words);
            },
-           arg("out"), arg("row") = 0)
+           arg("out").none(), arg("row") = 0)
+      .def("__repr__",
+           [](Matcher& self) {
+             return "Matcher(" + std::to_string(self.accepted()) + " accepts" +
+                    (self.is_finished() ? ", finished" : self.is_complete() ? ", complete" : "") + ")";
+           })
       .def("mask",
            [](Matcher& self) {
              const std::size_t count = self.constraint().index().mask_words();
