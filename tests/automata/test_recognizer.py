@@ -268,3 +268,19 @@ def test_members_in_any_order(order: list[int], taken: set[int], repeated: bool)
     allowed = len(taken - {0, 3}) <= 2 and again == text
     assert recognizer.accepts_prefix(again.encode()) == allowed
     assert recognizer.accepts((again + ".").encode()) == (allowed and {0, 3} <= taken)
+
+
+def test_templates_that_need_each_other_keep_their_alternatives() -> None:
+    """Whether a row can end is asked while it is being asked of the rule it leads back to."""
+    store = TermStore()
+    a, b = store.literal(b"a"), store.literal(b"b")
+    first, second, plain = (store.rule(name) for name in ("first", "second", "plain"))
+    again = store.call(first, store.param([0], [0]))
+    store.define_template(first, [(a, second, store.EMPTY, [], []), (a, -1, store.EMPTY, [], [])])
+    row = store.concat([b, store.call(plain), again])
+    store.define_template(second, [(a, -1, store.EMPTY, [], []), (row, -1, store.EMPTY, [], [])])
+    store.define(plain, store.union([a, store.concat([a, store.call(plain), again])]))
+    recognizer = Recognizer(store, store.call(second, store.param([], [0])))
+    for text in (b"a", b"baa", b"baaa", b"baaaa", b"baabaa"):
+        assert recognizer.accepts(text), text
+    assert not recognizer.accepts(b"ba")
