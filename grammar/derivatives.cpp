@@ -317,7 +317,7 @@ bool TermStore::is_empty(Term t) {
       empty = is_empty(n.a);
       break;
     case Kind::Intersect:
-      empty = !all_but_few(t) && search_empty(t);
+      empty = all_but_few(t) == kNothing && search_empty(t);
       break;
     case Kind::Json:
       empty = n.c != 0 ? search_empty(t) : n.b == 0 && is_empty(n.a);
@@ -329,17 +329,18 @@ bool TermStore::is_empty(Term t) {
   return empty;
 }
 
-// Whether t is every text, from some point on, but finitely many: "a key that is none of these". A
-// search would make the rows of all its residuals, most of which no walk visits.
-bool TermStore::all_but_few(Term t) {
+// For t = r & ~u with u finite and r ending in any text ("a key that is none of these"): r; otherwise
+// nothing. Such a t is not empty; a search would make the rows of all its residuals, most of which no walk visits.
+Term TermStore::all_but_few(Term t) {
   const std::span<const Term> items = list(nodes_[t].a);
-  if (items.size() != 2) return false;
+  if (items.size() != 2) return kNothing;
   const bool first = nodes_[items[0]].kind == Kind::Complement;
   const Node& excluded = nodes_[items[first ? 0 : 1]];
   Term rest = items[first ? 1 : 0];
-  if (excluded.kind != Kind::Complement || has(excluded.a, kEndless) || has(rest, kMaybeEmpty)) return false;
-  while (nodes_[rest].kind == Kind::Concat) rest = nodes_[rest].b;
-  return rest == any_text_;
+  if (excluded.kind != Kind::Complement || has(excluded.a, kEndless) || has(rest, kMaybeEmpty)) return kNothing;
+  Term last = rest;
+  while (nodes_[last].kind == Kind::Concat) last = nodes_[last].b;
+  return last == any_text_ ? rest : kNothing;
 }
 
 bool TermStore::search_empty(Term start) {

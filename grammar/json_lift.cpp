@@ -223,6 +223,34 @@ bool TermStore::json_live(Term x, std::uint32_t phase) {
   }
 }
 
+// The row of "any string but a few", x = any text & ~u with u finite: that of any string, changed where
+// u goes on. Its own row would be made from that of x, byte by byte, for every key prefix.
+Row TermStore::json_all_but_few_row(Term x) {
+  const std::span<const Term> items = list(nodes_[x].a);
+  const Term u = nodes_[nodes_[items[0]].kind == Kind::Complement ? items[0] : items[1]].a;
+  const Row any = row(repeat(json_char(false), 0, kUnbounded));
+  std::array<std::uint8_t, 256> of = maps_[any.map].of;
+  std::vector<Term> targets;
+  for (unsigned c = 0; c < any.classes; ++c) targets.push_back(target(any, c));
+  const auto change = [&](unsigned byte, Term to) {
+    const auto cls = static_cast<std::size_t>(std::ranges::find(targets, to) - targets.begin());
+    if (cls == targets.size()) targets.push_back(to);
+    of[byte] = static_cast<std::uint8_t>(cls);
+  };
+  ByteSet raw = maps_[row(u).map].live & maps_[any.map].live;
+  raw.remove('\\');
+  raw.each([&](unsigned b) {
+    change(b, json(intersect({step(any_text(), b), raw_complement(step(u, b))})));
+  });
+  change('\\', json(x, phase_of(1, 0), false));
+  Row result;
+  result.map = intern_map(of);
+  result.targets = static_cast<std::uint32_t>(targets_.size());
+  result.classes = static_cast<std::uint32_t>(targets.size());
+  targets_.insert(targets_.end(), targets.begin(), targets.end());
+  return result;
+}
+
 Row TermStore::json_row(Term t) {
   const Node n = nodes_[t];
   const Term x = n.a;
@@ -246,6 +274,9 @@ Row TermStore::json_row(Term t) {
   auto go = [&](unsigned byte, Term y, std::uint32_t phase) {
     if (y != kNothing && spelled(byte) && json_live(y, phase)) put(byte, json(y, phase, restricted));
   };
+  if (stage == 0 && !restricted && nodes_[x].kind == Kind::Intersect && all_but_few(x) == any_text()) {
+    return json_all_but_few_row(x);
+  }
   if (stage == 0) {
     const Row inner = row(x);
     std::vector<Term> lifted(inner.classes, kNone);

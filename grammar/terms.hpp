@@ -289,13 +289,14 @@ class TermStore {
   Row union_row(std::span<const std::pair<Row, Term>> pieces);
   Row intersect_row(std::span<const Term> items);
   Row json_row(Term t);
+  Row json_all_but_few_row(Term x);
   Row json_raw_row(Term t);
   Term json_after(Term x, std::uint32_t code_point);
   bool json_live(Term x, std::uint32_t phase);
   bool json_like_any(Term x, std::uint32_t phase);
   bool at_character_start(Term x);
   bool search_empty(Term t);
-  bool all_but_few(Term t);
+  Term all_but_few(Term t);
 
   Limits limits_;
   std::vector<Node> nodes_;

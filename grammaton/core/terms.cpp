@@ -52,22 +52,46 @@ std::uint32_t checked_value(std::uint64_t value) {
   return static_cast<std::uint32_t>(value);
 }
 
+// A number of a template: the tuples come from Python, so nothing about them is sure.
+std::uint64_t number(const nb::handle& item) {
+  std::int64_t value = -1;
+  if (!nb::try_cast(item, value) || value < 0) {
+    throw GrammarFault("bits, counters and terms of a template are integers from 0, not " +
+                       nb::cast<std::string>(nb::repr(item)));
+  }
+  return static_cast<std::uint64_t>(value);
+}
+
+nb::tuple tuple_of(const nb::handle& item, const char* what) {
+  nb::tuple parts;
+  if (!nb::try_cast(item, parts) || parts.size() == 0) {
+    throw GrammarFault(std::string(what) + " is a tuple, not " + nb::cast<std::string>(nb::repr(item)));
+  }
+  return parts;
+}
+
+std::string operator_of(const nb::tuple& parts) {
+  std::string op;
+  if (!nb::try_cast(parts[0], op)) throw GrammarFault("a template condition or update begins with its name");
+  return op;
+}
+
 Condition condition_of(const nb::handle& item) {
-  const nb::tuple parts = nb::cast<nb::tuple>(item);
-  const auto op = nb::cast<std::string>(parts[0]);
+  const nb::tuple parts = tuple_of(item, "a template condition");
+  const std::string op = operator_of(parts);
   Condition condition{Condition::Op::Unseen, 0, 0, 0, {}};
   if (op == "unseen" && parts.size() == 2) {
-    condition.index = checked_index(nb::cast<std::uint64_t>(parts[1]));
+    condition.index = checked_index(number(parts[1]));
   } else if (op == "all_seen" && parts.size() == 2) {
     condition.op = Condition::Op::AllSeen;
     for (const nb::handle bit : parts[1]) {
-      condition.bits.push_back(checked_index(nb::cast<std::uint64_t>(bit)));
+      condition.bits.push_back(checked_index(number(bit)));
     }
   } else if (op == "between" && parts.size() == 4) {
     condition.op = Condition::Op::Between;
-    condition.index = checked_index(nb::cast<std::uint64_t>(parts[1]));
-    condition.low = checked_value(nb::cast<std::uint64_t>(parts[2]));
-    condition.high = checked_value(nb::cast<std::uint64_t>(parts[3]));
+    condition.index = checked_index(number(parts[1]));
+    condition.low = checked_value(number(parts[2]));
+    condition.high = checked_value(number(parts[3]));
   } else {
     throw GrammarFault("unknown template condition `" + op + "`");
   }
@@ -75,19 +99,19 @@ Condition condition_of(const nb::handle& item) {
 }
 
 Update update_of(const nb::handle& item) {
-  const nb::tuple parts = nb::cast<nb::tuple>(item);
-  const auto op = nb::cast<std::string>(parts[0]);
+  const nb::tuple parts = tuple_of(item, "a template update");
+  const std::string op = operator_of(parts);
   Update update{Update::Op::See, 0, 0, 0};
   if (parts.size() < 2) throw GrammarFault("template update `" + op + "` lacks its operand");
-  update.index = checked_index(nb::cast<std::uint64_t>(parts[1]));
+  update.index = checked_index(number(parts[1]));
   if (op == "see" && parts.size() == 2) return update;
   if (op == "set" && parts.size() == 3) {
     update.op = Update::Op::Set;
-    update.value = checked_value(nb::cast<std::uint64_t>(parts[2]));
+    update.value = checked_value(number(parts[2]));
   } else if (op == "add" && parts.size() == 4) {
     update.op = Update::Op::Add;
-    update.value = checked_value(nb::cast<std::uint64_t>(parts[2]));
-    update.cap = checked_value(nb::cast<std::uint64_t>(parts[3]));
+    update.value = checked_value(number(parts[2]));
+    update.cap = checked_value(number(parts[3]));
   } else {
     throw GrammarFault("unknown template update `" + op + "`");
   }
@@ -95,15 +119,16 @@ Update update_of(const nb::handle& item) {
 }
 
 Alternative alternative_of(const TermStore& store, const nb::handle& item) {
-  const nb::tuple parts = nb::cast<nb::tuple>(item);
+  const nb::tuple parts = tuple_of(item, "a template alternative");
   if (parts.size() != 5) {
     throw GrammarFault("a template alternative is (head, next_rule, tail, conditions, updates)");
   }
   Alternative alternative;
-  alternative.head = checked(store, nb::cast<std::uint64_t>(parts[0]));
-  const auto next = nb::cast<std::int64_t>(parts[1]);
+  alternative.head = checked(store, number(parts[0]));
+  std::int64_t next = -1;
+  if (!nb::try_cast(parts[1], next)) throw GrammarFault("the next rule of an alternative is a rule id or -1");
   if (next >= 0) alternative.next = checked_rule(store, static_cast<std::uint64_t>(next));
-  alternative.tail = checked(store, nb::cast<std::uint64_t>(parts[2]));
+  alternative.tail = checked(store, number(parts[2]));
   for (const nb::handle c : parts[3]) alternative.conditions.push_back(condition_of(c));
   for (const nb::handle u : parts[4]) alternative.updates.push_back(update_of(u));
   return alternative;
