@@ -238,6 +238,7 @@ class ProductiveRules {
   bool ends(Term t) {
     if (!source_.has(t, kHasCall)) return !target_.is_empty(copy_.term(t, true));
     if (known_[t] != 0) return known_[t] == 1;
+    const std::uint64_t cut_before = cut_short_;
     const Node n = source_.node(t);
     bool result = false;
     switch (n.kind) {
@@ -264,7 +265,12 @@ class ProductiveRules {
       default:
         break;
     }
-    known_[t] = result ? 1 : 2;  // a "no" holds for this round; the last round changes nothing
+    // A "no" holds for this round, unless it rests on a question that is still open further out.
+    if (result) {
+      known_[t] = 1;
+    } else if (cut_short_ == cut_before) {
+      known_[t] = 2;
+    }
     return result;
   }
 
@@ -314,7 +320,10 @@ class ProductiveRules {
   bool template_ends(Rule rule, Param param) {
     const std::pair asked{rule, param};
     if (templates_that_end_.contains(asked)) return true;
-    if (!templates_asked_.insert(asked).second) return false;  // within itself: no shorter end this way
+    if (!templates_asked_.insert(asked).second) {  // within itself: no shorter end this way
+      ++cut_short_;
+      return false;
+    }
     const bool result = complete(rule) || search_end(rule, param);
     templates_asked_.erase(asked);
     if (result) templates_that_end_.insert(asked);
@@ -366,6 +375,7 @@ class ProductiveRules {
   std::vector<std::uint8_t> known_;
   std::uint64_t search_limit_ = kShortSearch;
   bool gave_up_ = false;
+  std::uint64_t cut_short_ = 0;  // how often a question met itself
   std::set<std::pair<Rule, Param>> templates_asked_;  // searches under way
   std::set<std::pair<Rule, Param>> templates_that_end_;
 };
