@@ -1,4 +1,4 @@
-// The machine: sets of stacks over the rows of a term store (DESIGN section 5, CONSTRUCTIONS 1).
+// The machine: sets of stacks over the rows of a term store (docs/machine.md).
 //
 // A *frame* is (term, parents): what is still to be said, then any of the parents. A *set* is an
 // interned, sorted list of frames; a *configuration* is a set whose frames have distinct terms, so a

@@ -1,6 +1,6 @@
 // From the store a front end filled to the store a machine runs on.
 //
-// The copy is made once per constraint and establishes what the machine relies on (CONSTRUCTIONS 1):
+// The copy is made once per constraint and establishes what the machine relies on (docs/machine.md):
 // no rule body is nullable (N becomes N' | empty), every term and rule can end, the left-call graph
 // has no cycle, and every character can be spelled by the vocabulary. About 100 ns a term.
 #pragma once

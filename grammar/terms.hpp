@@ -1,4 +1,4 @@
-// The term store: the expression language of DESIGN section 4, hash-consed.
+// The term store: the expression language, hash-consed (docs/machine.md).
 //
 // A *term* is a 32-bit id of a node in one store; equal ids mean equal languages by construction,
 // and most equal languages that front ends produce get equal ids, because the constructors

@@ -3,7 +3,7 @@
 // A character set becomes a trie of UTF-8 sequences: one branch a distinct remainder, so `\w` is a
 // few dozen terms and not 700 alternatives. In a store restricted to a vocabulary, characters that
 // the vocabulary holds only as whole tokens get NoSplit around every inner position: a walk may
-// pass through, a token may not end there (DESIGN promise 3, CONSTRUCTIONS 6).
+// pass through, a token may not end there (docs/machine.md, "What a vocabulary spells").
 #include <algorithm>
 
 #include "grammar/terms.hpp"

@@ -54,10 +54,10 @@ class TermStore:
         """A new rule, to be defined later; recursion goes through rules. Names are for printing."""
     def define(self, rule: int, body: int) -> None: ...
     def define_template(self, rule: int, alternatives: Sequence[Alternative]) -> None:
-        """A rule whose body depends on its parameter. No head may be nullable. The caller sees to it
-        that every reachable (rule, parameter) can end."""
+        """A rule whose body depends on its parameter. No head may be nullable. The caller sees to
+        it that every reachable (rule, parameter) can end."""
     def param(self, bits: Sequence[int] = ..., counters: Sequence[int] = ...) -> int:
-        """A parameter value: a set of bits and a list of counters. The id 0 is (no bits, no counters)."""
+        """A parameter value: a set of bits and a list of counters. Id 0 is no bits, no counters."""
     def call(self, rule: int, param: int = 0) -> int: ...
     def import_term(self, other: TermStore, term: int) -> int:
         """Copies a term of another store, and the rules it reaches, into this one."""
@@ -107,7 +107,9 @@ class TokenIndex:
 class Constraint:
     """A grammar on a vocabulary; share it between threads. Made by `grammaton.compile`."""
 
-    def __init__(self, store: TermStore, start: int, index: TokenIndex, limits: Limits = ...) -> None: ...
+    def __init__(
+        self, store: TermStore, start: int, index: TokenIndex, limits: Limits = ...
+    ) -> None: ...
     def matcher(self) -> Matcher: ...
     def stats(self) -> dict[str, int]: ...
 
@@ -115,21 +117,34 @@ class Matcher:
     """One sequence's position in a constraint. Used by one thread at a time."""
 
     def fill_mask(self, out: NDArray[np.int32], row: int = 0) -> None:
-        """Writes the mask of allowed tokens into `out` of shape (W,) or row `row` of (B, W), W being
-        ceil(V / 32); int32, C-contiguous rows, writable. VocabularyError otherwise."""
-    def mask(self) -> NDArray[np.int32]: ...
+        """Writes the mask of allowed tokens into `out` of shape (W,), or row `row` of (B, W), W
+        being ceil(V / 32); int32, CPU memory, contiguous rows, writable. VocabularyError otherwise.
+
+        Token i is bit i % 32 of word i // 32. After the end the mask is empty. 0.3 us when the
+        state was visited before, a few us when not."""
+    def mask(self) -> NDArray[np.int32]:
+        """The mask in a new array of shape (ceil(V / 32),)."""
     def accept(self, token_id: int) -> bool:
-        """Takes a token. False, and nothing changes, when the mask forbids it."""
-    def accept_bytes(self, data: bytes) -> bool: ...
+        """Takes a token. False, and nothing changes, when the mask forbids it; VocabularyError
+        when no such id exists."""
+    def accept_bytes(self, data: bytes) -> bool:
+        """Takes text, however it would be cut into tokens; one accept for `rollback`."""
     def validate(self, tokens: Sequence[int]) -> int:
         """How many of `tokens` could be accepted in turn; changes nothing."""
     def rollback(self, n: int) -> None:
-        """Undoes the last n accepts. ValueError-like VocabularyError when there are fewer."""
-    def fork(self) -> Matcher: ...
-    def reset(self) -> None: ...
+        """Undoes the last n accepts; VocabularyError when fewer were made."""
+    def fork(self) -> Matcher:
+        """A matcher of its own at the same position."""
+    def reset(self) -> None:
+        """Back to the start."""
     @property
-    def is_complete(self) -> bool: ...
+    def is_complete(self) -> bool:
+        """Whether the text may end here."""
     @property
-    def is_finished(self) -> bool: ...
-    def forced_bytes(self) -> bytes: ...
-    def forced_tokens(self, *, mode: Literal["exact", "canonical"] = "exact") -> list[int]: ...
+    def is_finished(self) -> bool:
+        """Whether an end-of-sequence token was taken."""
+    def forced_bytes(self) -> bytes:
+        """The text that must follow (at most 4,096 bytes of it)."""
+    def forced_tokens(self, *, mode: Literal["exact"] = "exact") -> list[int]:
+        """Tokens that must follow, each the only one its mask leaves (at most 64). The tokens that
+        the tokenizer itself would write for `forced_bytes` are the engine's to find."""

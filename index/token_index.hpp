@@ -1,6 +1,6 @@
 // A vocabulary made ready for masks, and what every constraint on it shares.
 //
-// A *frame mask* is the part of a mask that a frame decides by itself (DESIGN section 6): the tokens
+// A *frame mask* is the part of a mask that a frame decides by itself: the tokens
 // that stay inside the regular term, wherever it stands, as a *base* (dense bits, or ids where they
 // are few), and the remainders of the tokens that run past its end, as a trie to be walked with
 // whatever follows. It is keyed by (trie, node, structural hash), so the string bodies of all
@@ -28,7 +28,7 @@ inline void clear_bit(Word* words, std::uint32_t i) { words[i / 64] &= ~(Word{1}
 inline bool get_bit(const Word* words, std::uint32_t i) { return ((words[i / 64] >> (i % 64)) & 1) != 0; }
 
 // Where the frame is X* q for a prefix-free X (a character, a whitespace byte): how many items each
-// token takes, from which the mask of X{m,n} q follows for any m and n (CONSTRUCTIONS 3).
+// token takes, from which the mask of X{m,n} q follows for any m and n.
 struct ItemCounts {
   struct Taken {
     std::uint32_t items;  // begun, an unfinished last one included

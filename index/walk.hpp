@@ -1,4 +1,4 @@
-// Masks: which tokens can follow in a configuration (DESIGN section 6, CONSTRUCTIONS 2 and 3).
+// Masks: which tokens can follow in a configuration (docs/machine.md).
 //
 // A mask is the union over the configuration's groups (t, K). A group whose walk would be long and
 // whose term is regular is a *frame*: its mask is a base that does not depend on K, joined with a walk

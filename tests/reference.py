@@ -4,7 +4,7 @@ Same names and signatures with `Reference` in front: `ReferenceStore`, `Referenc
 `ReferenceIndex`, `ReferenceConstraint`, `ReferenceMatcher`. Membership comes from `reference_terms`
 (spans in a text), what may follow a prefix from `reference_language` (Earley over characters).
 
-What a vocabulary can spell (CONSTRUCTIONS, section 6): S1 is the code points each of whose UTF-8
+What a vocabulary can spell (docs/machine.md): S1 is the code points each of whose UTF-8
 bytes is an ordinary token, S2 those that are ordinary tokens themselves. The language becomes its
 texts over both, and a token may end in mid-character only if a code point of S1 that the grammar
 permits completes it. A mask tries every token. The end-of-sequence ids are allowed exactly where

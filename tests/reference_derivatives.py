@@ -1,7 +1,7 @@
 """Derivatives of regular terms by characters, and the characters that a vocabulary can spell.
 
 A *spelling* is the set of characters that texts may use. `whole` may stand in a text, `bytewise`
-may also be cut in the middle of its bytes (CONSTRUCTIONS, section 6: S1 with S2, and S1 alone).
+may also be cut in the middle of its bytes (docs/machine.md: S1 with S2, and S1 alone).
 A *boundary* of a term is a code point where it may begin to treat characters differently: one
 character between two boundaries stands for all of them.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from hypothesis import given, note
@@ -17,6 +17,8 @@ from jsonschema.validators import extend
 from grammaton._core import Recognizer
 from grammaton.errors import UnsatisfiableGrammar, UnsupportedKeyword
 from grammaton.grammar.json_schema import grammar_from_json_schema
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 Schema = dict[str, Any] | bool
 REFUSED = ("minProperties", "contains", "const", "enum", "not", "if", "oneOf")
@@ -47,7 +49,8 @@ TYPES = st.sampled_from(["null", "boolean", "string", "integer", "number", "arra
 def schemas(draw: st.DrawFn, depth: int = 3, combine: bool = True) -> Schema:
     """Schemas of the enforced keywords; every keyword with some probability, beside any type."""
     if depth == 0 or draw(st.integers(0, 9)) == 0:
-        return draw(st.sampled_from([True, False, {}, {"type": "integer"}, {"type": "string"}]))
+        plain: list[Schema] = [True, False, {}, {"type": "integer"}, {"type": "string"}]
+        return draw(st.sampled_from(plain))
     inner = schemas(depth - 1, combine)
     size = st.integers(0, 3)
     schema: dict[str, Any] = {}
@@ -120,7 +123,7 @@ def language_of(schema: Schema, **options: Any) -> Recognizer | None:
         return None
 
 
-def nearby(value: Any, schema: Schema, draw: st.DrawFn) -> Any:
+def nearby(value: Any, schema: Schema, draw: Draw) -> Any:
     """A value with one thing changed somewhere."""
     if isinstance(value, dict) and value and draw(st.booleans()):
         key = draw(st.sampled_from(sorted(value)))
@@ -141,7 +144,7 @@ def nearby(value: Any, schema: Schema, draw: st.DrawFn) -> Any:
     return draw(VALUES)
 
 
-def aimed(schema: Schema, root: Schema, draw: st.DrawFn, depth: int = 5) -> Any:
+def aimed(schema: Schema, root: Schema, draw: Draw, depth: int = 5) -> Any:
     """A value that tries to be valid: it follows some of what the schema says."""
     if isinstance(schema, bool) or isinstance(root, bool) or depth == 0:
         return draw(SCALARS)
