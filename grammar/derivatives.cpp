@@ -258,6 +258,10 @@ Row TermStore::compute_row(Term t) {
       return json_row(t);
     case Kind::JsonRaw:
       return json_raw_row(t);
+    case Kind::Keys:
+      return keys_row(t);
+    case Kind::KeyDigits:
+      return key_digits_row(t);
   }
   return make_row({});
 }
@@ -316,6 +320,13 @@ bool TermStore::is_empty(Term t) {
     case Kind::NoSplit:
       empty = is_empty(n.a);
       break;
+    case Kind::Keys:
+    case Kind::KeyDigits: {
+      const std::vector<Term> edges(operands(t).begin(), operands(t).end());
+      empty = true;
+      for (std::size_t i = 1; i < edges.size() && empty; i += 2) empty = is_empty(edges[i]);
+      break;
+    }
     case Kind::Intersect:
       empty = all_but_few(t) == kNothing && search_empty(t);
       break;

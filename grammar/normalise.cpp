@@ -165,6 +165,8 @@ class Copy {
         break;
       case Kind::JsonRaw:
       case Kind::NoSplit:
+      case Kind::Keys:
+      case Kind::KeyDigits:
         throw_residual();
     }
     auto& last = restricted ? restricted_ : plain_;
@@ -489,6 +491,7 @@ NormalForm normalise(TermStore& source, Term start, const Spelling& spelling, co
   const NullableRules nullable(source, order);
   NormalForm form;
   form.store = std::make_unique<TermStore>(limits);
+  form.store->merge_keys();
   if (!spelling.all) form.store->restrict_characters(spelling.whole, spelling.joined);
   Copy copy(source, *form.store);
   ProductiveRules ends(source, *form.store, copy, order);

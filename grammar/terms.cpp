@@ -94,6 +94,14 @@ Hash128 TermStore::structural_hash(Kind kind, std::uint32_t a, std::uint32_t b,
     case Kind::Intersect:
       for (const Term t : list(a)) h.add(nodes_[t].hash);
       break;
+    case Kind::Keys:
+    case Kind::KeyDigits:
+      h.add(b);
+      for (std::size_t i = 0; i < list(a).size(); i += 2) {
+        h.add(list(a)[i]);
+        h.add(nodes_[list(a)[i + 1]].hash);
+      }
+      break;
     case Kind::Complement:
     case Kind::NoSplit:
       h.add(nodes_[a].hash);
@@ -333,7 +341,7 @@ Term TermStore::join(std::vector<Term> items) {
     sort_by_hash(flat);
     if (flat.empty()) return kNothing;
     if (flat.size() == 1) return flat[0];
-    if (factor(flat) || merge_counts(flat)) {
+    if (factor(flat) || merge_counts(flat) || merge_lifts(flat)) {
       items = std::move(flat);
       continue;
     }

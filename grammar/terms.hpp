@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -75,6 +76,9 @@ enum class Kind : std::uint8_t {
   Json,        // lift through JSON escapes    a: term, b: phase (json_lift.cpp), c: restricted
   JsonRaw,     // the same, inside a raw multi-byte character  a: term, b: rest of the character
   NoSplit,     // a, but no token may end here a: term
+  Keys,        // JSON-lifted literals, each with its continuation (key_trie.cpp)
+               //                              a: list of byte, residual, ...; b: phase
+  KeyDigits,   // the same inside \uXXXX         a: list of code point, residual, ...; b: position
 };
 
 // Properties of a term, inherited upwards when it is made.
@@ -239,6 +243,9 @@ class TermStore {
   void restrict_characters(CodeRanges whole, CodeRanges joined);
   bool restricted() const { return restricted_; }
 
+  // From here on, unions merge lifted literals into key tries.
+  void merge_keys() { merge_keys_ = true; }
+
   // From begin_step() on, until the next or end_step(), at most max_step_terms terms may be made.
   void begin_step() { step_end_ = nodes_.size() + limits_.max_step_terms; }
   void end_step() { step_end_ = ~std::uint64_t{0}; }
@@ -264,6 +271,21 @@ class TermStore {
   Term utf8_term(const CodeRanges& ranges, bool joined);
   Term continuation_term(const CodeRanges& ranges, unsigned count, bool joined);
   Term lead_term(const CodeRanges& ranges, unsigned count, unsigned lead, bool joined);
+
+  // key_trie.cpp
+  struct KeyEntry {
+    std::string text;  // empty: `rest` is a Keys term
+    Term rest;
+  };
+  std::string lifted_literal(Term t) const;
+  bool merge_lifts(std::vector<Term>& items);
+  Term key_trie(std::span<const KeyEntry> entries, std::size_t depth);
+  Term keys(std::span<const Term> edges, std::uint32_t phase);
+  Term key_digits(std::span<const Term> candidates, std::uint32_t position);
+  void key_characters(Term t, std::uint32_t code, unsigned more, std::vector<Term>& out) const;
+  Row keys_row(Term t);
+  Row key_digits_row(Term t);
+  Row row_of(const std::map<unsigned, Term>& targets);
 
   // json_lift.cpp
   Term json(Term x, std::uint32_t phase, bool restricted);
@@ -339,6 +361,7 @@ class TermStore {
   CodeRanges joined_;
   std::uint64_t step_end_ = ~std::uint64_t{0};
   bool check_templates_ = false;
+  bool merge_keys_ = false;
   std::unordered_map<std::uint64_t, bool> can_end_;
   std::uint64_t salt_;  // keeps call-bearing hashes of different stores apart
 };

@@ -226,6 +226,8 @@ nb::tuple node_of(const TermStore& store, Term t) {
       break;
     case Kind::JsonRaw:
     case Kind::NoSplit:
+    case Kind::Keys:
+    case Kind::KeyDigits:
       break;
   }
   return nb::make_tuple("residual");

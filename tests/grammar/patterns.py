@@ -125,7 +125,7 @@ class Render:
         if char in special:
             return "\\" + char
         if char == "\x00":
-            return r"\0" if self.dialect == "ecma" and not self.for_re else r"\x00"
+            return r"\x00"  # \0 would run into a digit behind it
         return {"\n": r"\n", "\u2028": r"\u2028"}.get(char, char)
 
     def _item(self, item: Any) -> str:

@@ -1,0 +1,232 @@
+// Unions of JSON-lifted literals, each with its own continuation: the declared keys of an object.
+//
+// json(k1)·r1 | json(k2)·r2 | ... is one term, Keys, over a list of edges (byte, residual): a trie whose
+// nodes are terms. `\` leads to the same edges after a backslash, `\u` to the candidates (code point,
+// residual) that the digits so far leave over. Kept as a union of lifts, each state of fifteen keys took
+// about a thousand terms on its first visit; as a trie it takes one a character that is looked at.
+// Only the stores of machines have it (merge_keys()), because it is not made for printing.
+#include <algorithm>
+#include <map>
+
+#include "grammar/terms.hpp"
+
+namespace grammaton {
+
+namespace {
+
+constexpr std::uint32_t kAfterBackslash = 1;  // b of a Keys term; 0 between characters
+constexpr std::size_t kLongestKey = 1000;  // the trie is built recursively; longer ones stay lifts
+constexpr std::string_view kEscapeLetters = "\"\\/bfnrt";
+constexpr std::string_view kEscapeMeanings = "\"\\/\b\f\n\r\t";
+
+// What follows the backslash when a code point is spelled in hexadecimal.
+std::string hex_spelling(std::uint32_t code) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  const auto unit = [&](std::uint32_t u) {
+    text += 'u';
+    for (int shift = 12; shift >= 0; shift -= 4) text += kDigits[(u >> shift) & 15];
+  };
+  if (code < 0x10000) {
+    unit(code);
+  } else {
+    unit(0xD800 + ((code - 0x10000) >> 10));
+    text += '\\';
+    unit(0xDC00 + ((code - 0x10000) & 0x3FF));
+  }
+  return text;
+}
+
+bool continuation_byte(std::uint32_t byte) { return byte >= 0x80 && byte < 0xC0; }
+
+}  // namespace
+
+// The text of json(x) when x is one literal text of moderate length; empty otherwise.
+std::string TermStore::lifted_literal(Term t) const {
+  std::string text;
+  const Node& lift = nodes_[t];
+  if (lift.kind != Kind::Json || lift.b != 0 || lift.c != 0) return text;
+  for (Term rest = lift.a;;) {
+    const Node& n = nodes_[rest];
+    const Node& head = n.kind == Kind::Concat ? nodes_[n.a] : n;
+    if (head.kind == Kind::Bytes && sets_[head.a].size() == 1) {
+      text += static_cast<char>(sets_[head.a].first());
+    } else if (head.kind == Kind::Chars && ranges_[head.a].size() == 1 &&
+               ranges_[head.a][0].low == ranges_[head.a][0].high) {
+      const std::uint32_t c = ranges_[head.a][0].low;  // beyond ASCII: that is Bytes
+      if (c < 0x800) {
+        text += static_cast<char>(0xC0 | (c >> 6));
+      } else {
+        if (c < 0x10000) {
+          text += static_cast<char>(0xE0 | (c >> 12));
+        } else {
+          text += static_cast<char>(0xF0 | (c >> 18));
+          text += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
+        }
+        text += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
+      }
+      text += static_cast<char>(0x80 | (c & 0x3F));
+    } else {
+      return {};
+    }
+    if (n.kind != Kind::Concat) return text;
+    if (text.size() > kLongestKey) return {};
+    rest = n.b;
+  }
+}
+
+// Replaces two or more lifted literals among a union's items by one Keys term.
+bool TermStore::merge_lifts(std::vector<Term>& items) {
+  if (!merge_keys_) return false;
+  std::vector<KeyEntry> entries;
+  std::vector<Term> kept;
+  for (const Term t : items) {
+    const Node& n = nodes_[t];
+    if (n.kind == Kind::Keys && n.b == 0) {
+      entries.push_back({{}, t});
+      continue;
+    }
+    std::string text = lifted_literal(n.kind == Kind::Concat ? n.a : t);
+    if (text.empty()) {
+      kept.push_back(t);
+    } else {
+      entries.push_back({std::move(text), n.kind == Kind::Concat ? n.b : kEmpty});
+    }
+  }
+  if (entries.size() < 2) return false;
+  kept.push_back(key_trie(entries, 0));
+  items = std::move(kept);
+  return true;
+}
+
+// The trie of entries that agree on their first `depth` bytes. An entry without text is a Keys term
+// whose edges join this node.
+Term TermStore::key_trie(std::span<const KeyEntry> entries, std::size_t depth) {
+  if (entries.size() == 1 && !entries[0].text.empty()) {  // most of a trie of keys is such tails
+    const std::string& text = entries[0].text;
+    Term residual = entries[0].rest;
+    for (std::size_t i = text.size(); i-- > depth;) {
+      const Term edge[] = {static_cast<unsigned char>(text[i]), residual};
+      residual = keys(edge, 0);
+    }
+    return residual;
+  }
+  std::map<std::uint32_t, std::vector<KeyEntry>> longer;
+  std::map<std::uint32_t, std::vector<Term>> residuals;
+  for (const KeyEntry& entry : entries) {
+    if (entry.text.empty()) {
+      const std::span<const Term> edges = list(nodes_[entry.rest].a);
+      for (std::size_t i = 0; i < edges.size(); i += 2) residuals[edges[i]].push_back(edges[i + 1]);
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(entry.text[depth]);
+    if (entry.text.size() == depth + 1) {
+      residuals[byte].push_back(entry.rest);
+    } else {
+      longer[byte].push_back(entry);
+      residuals[byte];
+    }
+  }
+  std::vector<Term> edges;
+  for (auto& [byte, terms] : residuals) {
+    if (const auto found = longer.find(byte); found != longer.end()) terms.push_back(key_trie(found->second, depth + 1));
+    edges.push_back(byte);
+    edges.push_back(join(std::move(terms)));
+  }
+  return keys(edges, 0);
+}
+
+Term TermStore::keys(std::span<const Term> edges, std::uint32_t phase) {
+  if (edges.empty()) return kNothing;
+  std::uint8_t flags = 0;
+  for (std::size_t i = 1; i < edges.size(); i += 2) {
+    flags |= static_cast<std::uint8_t>(nodes_[edges[i]].flags & (kHasCall | kMaybeEmpty | kEndless));
+  }
+  return intern(Kind::Keys, flags, intern_list(edges), phase, 0);
+}
+
+Term TermStore::key_digits(std::span<const Term> candidates, std::uint32_t position) {
+  std::uint8_t flags = 0;
+  for (std::size_t i = 1; i < candidates.size(); i += 2) {
+    flags |= static_cast<std::uint8_t>(nodes_[candidates[i]].flags & (kHasCall | kMaybeEmpty | kEndless));
+  }
+  return intern(Kind::KeyDigits, flags, intern_list(candidates), position, 0);
+}
+
+// The characters that can come next, as (code point, residual): through the edges' whole sequences.
+void TermStore::key_characters(Term t, std::uint32_t code, unsigned more, std::vector<Term>& out) const {
+  const std::span<const Term> edges = list(nodes_[t].a);
+  for (std::size_t i = 0; i < edges.size(); i += 2) {
+    const std::uint32_t byte = edges[i];
+    const Term residual = edges[i + 1];
+    if (more == 0) {
+      const unsigned width = byte < 0x80 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+      if (width == 0) {
+        out.push_back(byte);
+        out.push_back(residual);
+      } else {
+        key_characters(residual, byte & (0x3Fu >> width), width, out);
+      }
+    } else if (more == 1) {
+      out.push_back((code << 6) | (byte & 0x3F));
+      out.push_back(residual);
+    } else {
+      key_characters(residual, (code << 6) | (byte & 0x3F), more - 1, out);
+    }
+  }
+}
+
+Row TermStore::keys_row(Term t) {
+  const std::vector<Term> edges(operands(t).begin(), operands(t).end());
+  std::map<unsigned, Term> targets;
+  if (nodes_[t].b == kAfterBackslash) {
+    for (std::size_t i = 0; i < edges.size(); i += 2) {
+      const std::size_t escape = edges[i] < 0x80 ? kEscapeMeanings.find(static_cast<char>(edges[i])) : std::string_view::npos;
+      if (escape != std::string_view::npos) {
+        targets[static_cast<unsigned char>(kEscapeLetters[escape])] = edges[i + 1];
+      }
+    }
+    std::vector<Term> candidates;
+    key_characters(t, 0, 0, candidates);
+    targets['u'] = key_digits(candidates, 1);
+  } else {
+    for (std::size_t i = 0; i < edges.size(); i += 2) {
+      if (edges[i] >= 0x20 && edges[i] != '"' && edges[i] != '\\') targets[edges[i]] = edges[i + 1];
+    }
+    if (!continuation_byte(edges[0])) targets['\\'] = keys(edges, kAfterBackslash);
+  }
+  return row_of(targets);
+}
+
+Row TermStore::key_digits_row(Term t) {
+  const std::vector<Term> candidates(operands(t).begin(), operands(t).end());
+  const std::uint32_t position = nodes_[t].b;
+  std::map<char, std::vector<Term>> left;  // by the next character
+  std::map<unsigned, Term> targets;
+  const auto put = [&](char c, Term residual) {
+    targets[static_cast<unsigned char>(c)] = residual;
+    if (c >= 'a' && c <= 'f') targets[static_cast<unsigned char>(c - 'a' + 'A')] = residual;
+  };
+  for (std::size_t i = 0; i < candidates.size(); i += 2) {
+    const std::string spelling = hex_spelling(candidates[i]);
+    if (position + 1 == spelling.size()) {
+      put(spelling[position], candidates[i + 1]);
+    } else {
+      left[spelling[position]].insert(left[spelling[position]].end(), {candidates[i], candidates[i + 1]});
+    }
+  }
+  for (const auto& [c, rest] : left) put(c, key_digits(rest, position + 1));
+  return row_of(targets);
+}
+
+Row TermStore::row_of(const std::map<unsigned, Term>& targets) {
+  if (targets.size() <= kSparseBytes) {
+    const std::vector<std::pair<unsigned, Term>> listed(targets.begin(), targets.end());
+    return make_sparse_row(listed);
+  }
+  std::array<Term, 256> target{};
+  for (const auto& [byte, residual] : targets) target[byte] = residual;
+  return make_row(target);
+}
+
+}  // namespace grammaton
