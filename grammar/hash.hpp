@@ -12,13 +12,23 @@
 #include <span>
 #include <vector>
 
+#ifdef _MSC_VER
+#include <intrin.h>
+#endif
+
 namespace grammaton {
 
 inline std::uint64_t mix64(std::uint64_t a, std::uint64_t b) {
   // Folded 64x64 -> 128 multiplication: two operations and full avalanche.
+  a ^= 0x9E3779B97F4A7C15ULL;
+  b ^= 0xD1B54A32D192ED03ULL;
+#ifdef _MSC_VER
+  return (a * b) ^ __umulh(a, b);
+#else
   __extension__ using Wide = unsigned __int128;
-  const Wide product = static_cast<Wide>(a ^ 0x9E3779B97F4A7C15ULL) * (b ^ 0xD1B54A32D192ED03ULL);
+  const Wide product = static_cast<Wide>(a) * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+#endif
 }
 
 // The key of the second lane, drawn once per process.
