@@ -21,12 +21,13 @@ void Machine::begin_step() {
 void Machine::check_room() const {
   const std::uint64_t used = frames_.size() + sets_.size();
   if (used >= limits_.max_frames) {
-    throw LimitFault("the stacks need more than max_frames = " + std::to_string(limits_.max_frames) +
-                     " frames");
+    throw LimitFault(
+        "the stacks need more than max_frames = " + std::to_string(limits_.max_frames) + " frames");
   }
   if (used >= step_end_) {
-    throw LimitFault("one step made more than max_step_terms = " + std::to_string(limits_.max_step_terms) +
-                     " new stack frames; the grammar is too ambiguous to follow");
+    throw LimitFault(
+        "one step made more than max_step_terms = " + std::to_string(limits_.max_step_terms) +
+        " new stack frames; the grammar is too ambiguous to follow");
   }
 }
 
@@ -49,7 +50,8 @@ SetId Machine::intern_set(std::span<const FrameId> frames) {
   if (known != kNone) return known;
   check_room();
   const auto id = static_cast<SetId>(sets_.size());
-  sets_.emplace_back(static_cast<std::uint32_t>(members_.size()), static_cast<std::uint32_t>(frames.size()));
+  sets_.emplace_back(static_cast<std::uint32_t>(members_.size()),
+                     static_cast<std::uint32_t>(frames.size()));
   members_.insert(members_.end(), frames.begin(), frames.end());
   set_lookup_.insert(h, id);
   return id;
@@ -89,7 +91,8 @@ SetId Machine::start(Term term) {
 
 void Machine::load(SetId configuration, Groups& out) const {
   out.clear();
-  for (const FrameId id : frames(configuration)) out.items.push_back({frames_[id].term, frames_[id].parents});
+  for (const FrameId id : frames(configuration))
+    out.items.push_back({frames_[id].term, frames_[id].parents});
 }
 
 SetId Machine::intern(Groups& groups) {

@@ -1,9 +1,10 @@
 // The machine: sets of stacks over the rows of a term store (docs/machine.md).
 //
 // A *frame* is (term, parents): what is still to be said, then any of the parents. A *set* is an
-// interned, sorted list of frames; a *configuration* is a set whose frames have distinct terms, so a
-// configuration is one integer, a fork copies it and a rollback pops a list. Frames and sets are
-// hash-consed one level deep: merging deeper would be exponential. `kBottom` is the end of the text.
+// interned, sorted list of frames; a *configuration* is a set whose frames have distinct terms, so
+// a configuration is one integer, a fork copies it and a rollback pops a list. Frames and sets are
+// hash-consed one level deep: merging deeper would be exponential. `kBottom` is the end of the
+// text.
 //
 // While a step is under way the configuration lives as *groups*, pairs (term, parents) that are not
 // interned. A step over a byte is: pop what may end, enter what begins with a call, then one row

@@ -18,7 +18,8 @@ std::uint32_t TermStore::intern_map(const std::array<std::uint8_t, 256>& of) {
     for (unsigned k = 0; k < 8; ++k) word = (word << 8) | of[i + k];
     h = mix64(h + 1, word);
   }
-  const std::uint32_t known = map_lookup_.find(h, [&](std::uint32_t i) { return maps_[i].of == of; });
+  const std::uint32_t known =
+      map_lookup_.find(h, [&](std::uint32_t i) { return maps_[i].of == of; });
   if (known != kNone) return known;
   const auto index = static_cast<std::uint32_t>(maps_.size());
   ClassMap map;
@@ -95,8 +96,9 @@ Row TermStore::make_sparse_row(std::span<const std::pair<unsigned, Term>> target
 Row TermStore::map_row(const Row& source, const std::vector<Term>& targets) {
   for (std::size_t c = 1; c < targets.size(); ++c) {
     // Two classes that fell together, or one that died: the map has to be made anew.
-    if (targets[c] == kNothing || std::ranges::find(targets.begin() + 1, targets.begin() + static_cast<std::ptrdiff_t>(c), targets[c]) !=
-                                      targets.begin() + static_cast<std::ptrdiff_t>(c)) {
+    if (targets[c] == kNothing ||
+        std::ranges::find(targets.begin() + 1, targets.begin() + static_cast<std::ptrdiff_t>(c),
+                          targets[c]) != targets.begin() + static_cast<std::ptrdiff_t>(c)) {
       std::array<Term, 256> target{};
       for (unsigned b = 0; b < 256; ++b) target[b] = targets[maps_[source.map].of[b]];
       return make_row(target);
@@ -203,7 +205,8 @@ Row TermStore::compute_row(Term t) {
     case Kind::Call:
       return make_row({});
     case Kind::Bytes: {
-      if (sets_[n.a].size() <= kSparseBytes) return sparse_row(sets_[n.a], [](unsigned) { return kEmpty; });
+      if (sets_[n.a].size() <= kSparseBytes)
+        return sparse_row(sets_[n.a], [](unsigned) { return kEmpty; });
       std::array<Term, 256> target{};
       sets_[n.a].each([&](unsigned b) { target[b] = kEmpty; });
       return make_row(target);
@@ -242,14 +245,16 @@ Row TermStore::compute_row(Term t) {
     case Kind::Complement: {
       const Row inner = raw_row(n.a);
       std::vector<Term> targets;
-      for (unsigned c = 0; c < inner.classes; ++c) targets.push_back(raw_complement(target(inner, c)));
+      for (unsigned c = 0; c < inner.classes; ++c)
+        targets.push_back(raw_complement(target(inner, c)));
       std::array<Term, 256> target{};
       for (unsigned b = 0; b < 256; ++b) target[b] = targets[maps_[inner.map].of[b]];
       return make_row(target);
     }
     case Kind::Repeat: {
       const Row inner = raw_row(n.a);
-      const Term rest = repeat(n.a, n.b == 0 ? 0 : n.b - 1, n.c == kUnbounded ? kUnbounded : n.c - 1);
+      const Term rest =
+          repeat(n.a, n.b == 0 ? 0 : n.b - 1, n.c == kUnbounded ? kUnbounded : n.c - 1);
       std::vector<Term> targets(inner.classes, kNothing);
       for (unsigned c = 1; c < inner.classes; ++c) targets[c] = concat(target(inner, c), rest);
       return map_row(inner, targets);
@@ -340,15 +345,17 @@ bool TermStore::is_empty(Term t) {
   return empty;
 }
 
-// For t = r & ~u with u finite and r ending in any text ("a key that is none of these"): r; otherwise
-// nothing. Such a t is not empty; a search would make the rows of all its residuals, most of which no walk visits.
+// For t = r & ~u with u finite and r ending in any text ("a key that is none of these"): r;
+// otherwise nothing. Such a t is not empty; a search would make the rows of all its residuals, most
+// of which no walk visits.
 Term TermStore::all_but_few(Term t) {
   const std::span<const Term> items = list(nodes_[t].a);
   if (items.size() != 2) return kNothing;
   const bool first = nodes_[items[0]].kind == Kind::Complement;
   const Node& excluded = nodes_[items[first ? 0 : 1]];
   Term rest = items[first ? 1 : 0];
-  if (excluded.kind != Kind::Complement || has(excluded.a, kEndless) || has(rest, kMaybeEmpty)) return kNothing;
+  if (excluded.kind != Kind::Complement || has(excluded.a, kEndless) || has(rest, kMaybeEmpty))
+    return kNothing;
   Term last = rest;
   while (nodes_[last].kind == Kind::Concat) last = nodes_[last].b;
   return last == any_text_ ? rest : kNothing;
@@ -391,8 +398,10 @@ bool TermStore::search_empty(Term start) {
       }
       if (!searched(u)) continue;  // settled as empty
       if (queue.size() > limits_.max_step_terms) {
-        throw LimitFault("deciding whether an intersection is empty took more than "
-                         "max_step_terms = " + std::to_string(limits_.max_step_terms) + " states");
+        throw LimitFault(
+            "deciding whether an intersection is empty took more than "
+            "max_step_terms = " +
+            std::to_string(limits_.max_step_terms) + " states");
       }
       open.push_back(static_cast<std::uint32_t>(queue.size()));
       queue.push_back(u);

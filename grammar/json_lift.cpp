@@ -1,7 +1,7 @@
 // json(x): every JSON spelling of the texts of x (RFC 8259 section 7), lifted lazily.
 //
-// A lifted term is (x, phase). The phase says where in a spelling the text stands; x is the residual
-// after the bytes of the decoded text that are settled so far:
+// A lifted term is (x, phase). The phase says where in a spelling the text stands; x is the
+// residual after the bytes of the decoded text that are settled so far:
 //   stage 0      between characters; a raw byte advances x by itself
 //   stage 1      after `\`
 //   stage 2 - 5  after `\u` and 0 - 3 hex digits; value = the digits
@@ -9,8 +9,8 @@
 //                code point; x is past the first two of its four UTF-8 bytes
 //   stage 8 - 11 in the low surrogate's digits; value as before, then what of it is still open
 // Raw control characters, quotes, and surrogates that pair with nothing have no spelling. Only
-// phases that can be completed are made, so a lifted term is never a dead end. Spelling a literal out
-// as a term costs about six terms a character; this costs only the states that are visited.
+// phases that can be completed are made, so a lifted term is never a dead end. Spelling a literal
+// out as a term costs about six terms a character; this costs only the states that are visited.
 #include <algorithm>
 
 #include "grammar/terms.hpp"
@@ -37,7 +37,7 @@ struct Escape {
   char letter;
   char meaning;
 };
-constexpr Escape kEscapes[] = {{'"', '"'},   {'\\', '\\'}, {'/', '/'},  {'b', '\b'},
+constexpr Escape kEscapes[] = {{'"', '"'},  {'\\', '\\'}, {'/', '/'},  {'b', '\b'},
                                {'f', '\f'}, {'n', '\n'},  {'r', '\r'}, {'t', '\t'}};
 
 }  // namespace
@@ -48,8 +48,10 @@ Term TermStore::json(Term x, std::uint32_t phase, bool restricted) {
     if (json_like_any(x, phase)) {  // the residual that any string has here, so that they meet
       Term t = step(repeat(json_char(restricted), 0, kUnbounded), '\\');
       if (stage_of(phase) >= 2) t = step(t, 'u');
-      for (std::uint32_t digits = stage_of(phase) - 2; stage_of(phase) > 2 && digits > 0; --digits) {
-        t = step(t, static_cast<unsigned char>("0123456789abcdef"[(value_of(phase) >> (4 * (digits - 1))) & 15]));
+      for (std::uint32_t digits = stage_of(phase) - 2; stage_of(phase) > 2 && digits > 0;
+           --digits) {
+        t = step(t, static_cast<unsigned char>(
+                        "0123456789abcdef"[(value_of(phase) >> (4 * (digits - 1))) & 15]));
       }
       return t;
     }
@@ -63,7 +65,8 @@ Term TermStore::json(Term x, std::uint32_t phase, bool restricted) {
     const Node h = nodes_[head];
     const bool repeated = h.kind == Kind::Repeat && h.a == any_char();
     if (repeated || head == any_char()) {
-      const Term lifted = repeated ? repeat(json_char(restricted), h.b, h.c) : json_char(restricted);
+      const Term lifted =
+          repeated ? repeat(json_char(restricted), h.b, h.c) : json_char(restricted);
       return n.kind == Kind::Concat ? concat(lifted, json(n.b, 0, restricted)) : lifted;
     }
     // Inside a raw character there is one way to go on: its next byte.
@@ -85,22 +88,26 @@ Term TermStore::json(Term x, std::uint32_t phase, bool restricted) {
 Term TermStore::json_raw(Term x, Term rest) {
   if (x == kNothing || rest == kNothing) return kNothing;
   if (rest == kEmpty) return json(x, 0, true);
-  return intern(Kind::JsonRaw,
-                static_cast<std::uint8_t>(kMaybeEmpty | kEndless | (nodes_[rest].flags & kHasNoSplit)), x, rest,
-                0);
+  return intern(
+      Kind::JsonRaw,
+      static_cast<std::uint8_t>(kMaybeEmpty | kEndless | (nodes_[rest].flags & kHasNoSplit)), x,
+      rest, 0);
 }
 
 Term TermStore::json_char(bool restricted) {
   Term& made = json_char_[restricted ? 1 : 0];
   if (made != kNone) return made;
-  auto one_of = [&](std::initializer_list<CodeRange> ranges) { return chars(CodeRanges(ranges), restricted); };
+  auto one_of = [&](std::initializer_list<CodeRange> ranges) {
+    return chars(CodeRanges(ranges), restricted);
+  };
   const Term backslash = one_of({{'\\', '\\'}});
   const Term u = one_of({{'u', 'u'}});
   const Term hex = one_of({{'0', '9'}, {'A', 'F'}, {'a', 'f'}});
   const Term d = one_of({{'D', 'D'}, {'d', 'd'}});
-  const Term plain = join({concat(one_of({{'0', '9'}, {'A', 'C'}, {'E', 'F'}, {'a', 'c'}, {'e', 'f'}}),
-                                  repeat(hex, 3, 3)),
-                           concat(d, concat(one_of({{'0', '7'}}), repeat(hex, 2, 2)))});
+  const Term plain =
+      join({concat(one_of({{'0', '9'}, {'A', 'C'}, {'E', 'F'}, {'a', 'c'}, {'e', 'f'}}),
+                   repeat(hex, 3, 3)),
+            concat(d, concat(one_of({{'0', '7'}}), repeat(hex, 2, 2)))});
   const Term high = concat(one_of({{'8', '9'}, {'A', 'B'}, {'a', 'b'}}), repeat(hex, 2, 2));
   const Term low = concat(one_of({{'C', 'F'}, {'c', 'f'}}), repeat(hex, 2, 2));
   const Term pair[] = {d, high, backslash, u, d, low};
@@ -110,7 +117,8 @@ Term TermStore::json_char(bool restricted) {
     letters.push_back({c, c});
   }
   made = join({one_of({{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}}),
-                     concat(backslash, join({chars(letters, restricted), concat(u, join({plain, concat(pair)}))}))});
+               concat(backslash,
+                      join({chars(letters, restricted), concat(u, join({plain, concat(pair)}))}))});
   return made;
 }
 
@@ -152,10 +160,12 @@ bool TermStore::json_like_any(Term x, std::uint32_t phase) {
     return true;
   };
   if (low < 0x80 && !same(low, std::min(high, 0x7Fu))) return false;
-  if (low < 0x800 && high >= 0x80 && !same(0xC0 | (std::max(low, 0x80u) >> 6), 0xC0 | (std::min(high, 0x7FFu) >> 6))) {
+  if (low < 0x800 && high >= 0x80 &&
+      !same(0xC0 | (std::max(low, 0x80u) >> 6), 0xC0 | (std::min(high, 0x7FFu) >> 6))) {
     return false;
   }
-  if (high >= 0x800 && !same(0xE0 | (std::max(low, 0x800u) >> 12), 0xE0 | (high >> 12))) return false;
+  if (high >= 0x800 && !same(0xE0 | (std::max(low, 0x800u) >> 12), 0xE0 | (high >> 12)))
+    return false;
   return high < 0xD800 || low > 0xDBFF || same(0xF0, 0xF4);
 }
 
@@ -198,7 +208,8 @@ bool TermStore::json_live(Term x, std::uint32_t phase) {
     case 4:
     case 5: {
       const std::uint32_t shift = 4 * (6 - stage);
-      return at_character_start(x) && any_of(value << shift, (value << shift) | ((1u << shift) - 1));
+      return at_character_start(x) &&
+             any_of(value << shift, (value << shift) | ((1u << shift) - 1));
     }
     case 6:
     case 7:
@@ -223,8 +234,8 @@ bool TermStore::json_live(Term x, std::uint32_t phase) {
   }
 }
 
-// The row of "any string but a few", x = any text & ~u with u finite: that of any string, changed where
-// u goes on. Its own row would be made from that of x, byte by byte, for every key prefix.
+// The row of "any string but a few", x = any text & ~u with u finite: that of any string, changed
+// where u goes on. Its own row would be made from that of x, byte by byte, for every key prefix.
 Row TermStore::json_all_but_few_row(Term x) {
   const std::span<const Term> items = list(nodes_[x].a);
   const Term u = nodes_[nodes_[items[0]].kind == Kind::Complement ? items[0] : items[1]].a;
@@ -272,9 +283,11 @@ Row TermStore::json_row(Term t) {
     live.add(byte);
   };
   auto go = [&](unsigned byte, Term y, std::uint32_t phase) {
-    if (y != kNothing && spelled(byte) && json_live(y, phase)) put(byte, json(y, phase, restricted));
+    if (y != kNothing && spelled(byte) && json_live(y, phase))
+      put(byte, json(y, phase, restricted));
   };
-  if (stage == 0 && !restricted && nodes_[x].kind == Kind::Intersect && all_but_few(x) == any_text()) {
+  if (stage == 0 && !restricted && nodes_[x].kind == Kind::Intersect &&
+      all_but_few(x) == any_text()) {
     return json_all_but_few_row(x);
   }
   if (stage == 0) {
@@ -292,7 +305,8 @@ Row TermStore::json_row(Term t) {
     raw.each([&](unsigned b) {
       const unsigned cls = of[b];
       if (restricted && b >= 0x80) {
-        put(b, json_raw(this->target(inner, cls), rest_of_char == kNothing ? kNothing : step(rest_of_char, b)));
+        put(b, json_raw(this->target(inner, cls),
+                        rest_of_char == kNothing ? kNothing : step(rest_of_char, b)));
       } else if (spelled(b)) {
         if (lifted[cls] == kNone) lifted[cls] = json(this->target(inner, cls), 0, restricted);
         put(b, lifted[cls]);

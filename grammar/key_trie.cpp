@@ -1,10 +1,11 @@
 // Unions of JSON-lifted literals, each with its own continuation: the declared keys of an object.
 //
-// json(k1)·r1 | json(k2)·r2 | ... is one term, Keys, over a list of edges (byte, residual): a trie whose
-// nodes are terms. `\` leads to the same edges after a backslash, `\u` to the candidates (code point,
-// residual) that the digits so far leave over. Kept as a union of lifts, each state of fifteen keys took
-// about a thousand terms on its first visit; as a trie it takes one a character that is looked at.
-// Only the stores of machines have it (merge_keys()), because it is not made for printing.
+// json(k1)·r1 | json(k2)·r2 | ... is one term, Keys, over a list of edges (byte, residual): a trie
+// whose nodes are terms. `\` leads to the same edges after a backslash, `\u` to the candidates
+// (code point, residual) that the digits so far leave over. Kept as a union of lifts, each state of
+// fifteen keys took about a thousand terms on its first visit; as a trie it takes one a character
+// that is looked at. Only the stores of machines have it (merge_keys()), because it is not made for
+// printing.
 #include <algorithm>
 #include <map>
 
@@ -129,7 +130,8 @@ Term TermStore::key_trie(std::span<const KeyEntry> entries, std::size_t depth) {
   }
   std::vector<Term> edges;
   for (auto& [byte, terms] : residuals) {
-    if (const auto found = longer.find(byte); found != longer.end()) terms.push_back(key_trie(found->second, depth + 1));
+    if (const auto found = longer.find(byte); found != longer.end())
+      terms.push_back(key_trie(found->second, depth + 1));
     edges.push_back(byte);
     edges.push_back(join(std::move(terms)));
   }
@@ -140,7 +142,8 @@ Term TermStore::keys(std::span<const Term> edges, std::uint32_t phase) {
   if (edges.empty()) return kNothing;
   std::uint8_t flags = 0;
   for (std::size_t i = 1; i < edges.size(); i += 2) {
-    flags |= static_cast<std::uint8_t>(nodes_[edges[i]].flags & (kHasCall | kMaybeEmpty | kEndless));
+    flags |=
+        static_cast<std::uint8_t>(nodes_[edges[i]].flags & (kHasCall | kMaybeEmpty | kEndless));
   }
   return intern(Kind::Keys, flags, intern_list(edges), phase, 0);
 }
@@ -148,13 +151,15 @@ Term TermStore::keys(std::span<const Term> edges, std::uint32_t phase) {
 Term TermStore::key_digits(std::span<const Term> candidates, std::uint32_t position) {
   std::uint8_t flags = 0;
   for (std::size_t i = 1; i < candidates.size(); i += 2) {
-    flags |= static_cast<std::uint8_t>(nodes_[candidates[i]].flags & (kHasCall | kMaybeEmpty | kEndless));
+    flags |= static_cast<std::uint8_t>(nodes_[candidates[i]].flags &
+                                       (kHasCall | kMaybeEmpty | kEndless));
   }
   return intern(Kind::KeyDigits, flags, intern_list(candidates), position, 0);
 }
 
 // The characters that can come next, as (code point, residual): through the edges' whole sequences.
-void TermStore::key_characters(Term t, std::uint32_t code, unsigned more, std::vector<Term>& out) const {
+void TermStore::key_characters(Term t, std::uint32_t code, unsigned more,
+                               std::vector<Term>& out) const {
   const std::span<const Term> edges = list(nodes_[t].a);
   for (std::size_t i = 0; i < edges.size(); i += 2) {
     const std::uint32_t byte = edges[i];
@@ -181,7 +186,8 @@ Row TermStore::keys_row(Term t) {
   std::map<unsigned, Term> targets;
   if (nodes_[t].b == kAfterBackslash) {
     for (std::size_t i = 0; i < edges.size(); i += 2) {
-      const std::size_t escape = edges[i] < 0x80 ? kEscapeMeanings.find(static_cast<char>(edges[i])) : std::string_view::npos;
+      const std::size_t escape = edges[i] < 0x80 ? kEscapeMeanings.find(static_cast<char>(edges[i]))
+                                                 : std::string_view::npos;
       if (escape != std::string_view::npos) {
         targets[static_cast<unsigned char>(kEscapeLetters[escape])] = edges[i + 1];
       }
@@ -212,7 +218,8 @@ Row TermStore::key_digits_row(Term t) {
     if (position + 1 == spelling.size()) {
       put(spelling[position], candidates[i + 1]);
     } else {
-      left[spelling[position]].insert(left[spelling[position]].end(), {candidates[i], candidates[i + 1]});
+      left[spelling[position]].insert(left[spelling[position]].end(),
+                                      {candidates[i], candidates[i + 1]});
     }
   }
   for (const auto& [c, rest] : left) put(c, key_digits(rest, position + 1));

@@ -68,7 +68,8 @@ std::vector<Rule> reachable_rules(TermStore& store, Term start) {
 // Rules whose body contains the empty text: a least fixpoint. Templates never do.
 class NullableRules {
  public:
-  NullableRules(TermStore& store, const std::vector<Rule>& order) : store_(store), of_(store.rule_count(), false) {
+  NullableRules(TermStore& store, const std::vector<Rule>& order)
+      : store_(store), of_(store.rule_count(), false) {
     for (bool changed = true; changed;) {
       changed = false;
       for (const Rule rule : order) {
@@ -129,7 +130,8 @@ class Copy {
       case Kind::Concat: {
         std::vector<Term> heads;
         Term rest = t;
-        for (; source_.node(rest).kind == Kind::Concat && memo[rest] == kNone; rest = source_.node(rest).b) {
+        for (; source_.node(rest).kind == Kind::Concat && memo[rest] == kNone;
+             rest = source_.node(rest).b) {
           heads.push_back(rest);
         }
         result = term(rest, restricted);
@@ -145,7 +147,8 @@ class Copy {
         const std::vector<Term> items(source_.operands(t).begin(), source_.operands(t).end());
         std::vector<Term> copied;
         for (const Term u : items) copied.push_back(term(u, restricted));
-        result = n.kind == Kind::Union ? target_.join(std::move(copied)) : target_.intersect(std::move(copied));
+        result = n.kind == Kind::Union ? target_.join(std::move(copied))
+                                       : target_.intersect(std::move(copied));
         break;
       }
       case Kind::Complement:
@@ -313,7 +316,8 @@ class ProductiveRules {
       for (std::size_t k = 0; k < count; ++k) {
         const Alternative& alternative = source_.rule_info(here).alternatives[k];
         if (!present(alternative)) return false;
-        if (alternative.next != kNone && visited.insert(alternative.next).second) queue.push_back(alternative.next);
+        if (alternative.next != kNone && visited.insert(alternative.next).second)
+          queue.push_back(alternative.next);
       }
     }
     return true;
@@ -349,7 +353,9 @@ class ProductiveRules {
       for (std::size_t i = count; i-- > 0 && !result;) {
         const Alternative& alternative = source_.rule_info(here).alternatives[i];
         ParamValue value = source_.param_value(value_id);
-        if (!std::ranges::all_of(alternative.conditions, [&](const Condition& c) { return value.holds(c); })) continue;
+        if (!std::ranges::all_of(alternative.conditions,
+                                 [&](const Condition& c) { return value.holds(c); }))
+          continue;
         if (!present(alternative)) continue;
         if (alternative.next == kNone) {
           result = true;
@@ -377,7 +383,7 @@ class ProductiveRules {
   std::vector<std::uint8_t> known_;
   std::uint64_t search_limit_ = kShortSearch;
   bool gave_up_ = false;
-  std::uint64_t cut_short_ = 0;  // how often a question met itself
+  std::uint64_t cut_short_ = 0;                       // how often a question met itself
   std::set<std::pair<Rule, Param>> templates_asked_;  // searches under way
   std::set<std::pair<Rule, Param>> templates_that_end_;
 };
@@ -392,7 +398,8 @@ Term without_empty(TermStore& store, Term t) {
     case Kind::Concat: {
       std::vector<Term> spine;
       Term rest = t;
-      for (; store.node(rest).kind == Kind::Concat; rest = store.node(rest).b) spine.push_back(store.node(rest).a);
+      for (; store.node(rest).kind == Kind::Concat; rest = store.node(rest).b)
+        spine.push_back(store.node(rest).a);
       Term whole = rest;
       Term some = without_empty(store, rest);
       for (std::size_t i = spine.size(); i-- > 0;) {
@@ -447,8 +454,7 @@ void refuse_left_recursion(TermStore& store) {
           inside = inside || r == callee;
         }
         throw GrammarFault("left recursion is not supported: " + cycle + " -> " +
-                           store.rule_info(callee).name +
-                           "; rewrite `a: a b | c` as `a: c b*`");
+                           store.rule_info(callee).name + "; rewrite `a: a b | c` as `a: c b*`");
       }
       if (state[callee] == 0) path.emplace_back(callee, 0);
     }
@@ -486,7 +492,8 @@ void copy_rules(TermStore& source, TermStore& target, Copy& copy, const std::vec
 
 }  // namespace
 
-NormalForm normalise(TermStore& source, Term start, const Spelling& spelling, const Limits& limits) {
+NormalForm normalise(TermStore& source, Term start, const Spelling& spelling,
+                     const Limits& limits) {
   const std::vector<Rule> order = reachable_rules(source, start);
   const NullableRules nullable(source, order);
   NormalForm form;
@@ -496,10 +503,12 @@ NormalForm normalise(TermStore& source, Term start, const Spelling& spelling, co
   Copy copy(source, *form.store);
   ProductiveRules ends(source, *form.store, copy, order);
   if (!ends.ends(start)) {
-    throw UnsatisfiableFault(spelling.all ? "no text satisfies the grammar"
-                                          : "no text that this vocabulary can spell satisfies the grammar");
+    throw UnsatisfiableFault(spelling.all
+                                 ? "no text satisfies the grammar"
+                                 : "no text that this vocabulary can spell satisfies the grammar");
   }
-  copy.set_rule_facts(&nullable, [&ends](Rule rule, Param param) { return ends.call_ends(rule, param); });
+  copy.set_rule_facts(&nullable,
+                      [&ends](Rule rule, Param param) { return ends.call_ends(rule, param); });
   form.start = copy.term(start, true);
   copy_rules(source, *form.store, copy, order, &ends);
   refuse_left_recursion(*form.store);

@@ -1,16 +1,17 @@
 // From the store a front end filled to the store a machine runs on.
 //
-// The copy is made once per constraint and establishes what the machine relies on (docs/machine.md):
-// no rule body is nullable (N becomes N' | empty), every term and rule can end, the left-call graph
-// has no cycle, and every character can be spelled by the vocabulary. About 100 ns a term.
+// The copy is made once per constraint and establishes what the machine relies on
+// (docs/machine.md): no rule body is nullable (N becomes N' | empty), every term and rule can end,
+// the left-call graph has no cycle, and every character can be spelled by the vocabulary. About 100
+// ns a term.
 #pragma once
 
 #include "grammar/terms.hpp"
 
 namespace grammaton {
 
-// Which characters a vocabulary spells. `whole`: each UTF-8 byte is a token. `joined`: the character
-// itself is a token. `all`: every character is whole, so nothing is restricted.
+// Which characters a vocabulary spells. `whole`: each UTF-8 byte is a token. `joined`: the
+// character itself is a token. `all`: every character is whole, so nothing is restricted.
 struct Spelling {
   bool all = true;
   CodeRanges whole;

@@ -17,7 +17,8 @@ bool ParamValue::holds(const Condition& condition) const {
     case Condition::Op::AllSeen:
       return std::ranges::all_of(condition.bits, [this](std::uint32_t bit) { return seen(bit); });
     case Condition::Op::Between:
-      return condition.low <= counter(condition.index) && counter(condition.index) <= condition.high;
+      return condition.low <= counter(condition.index) &&
+             counter(condition.index) <= condition.high;
   }
   return false;
 }
@@ -48,8 +49,8 @@ Param TermStore::param(ParamValue value) {
   const Param known = param_lookup_.find(h, [&](Param p) { return params_[p] == value; });
   if (known != kNone) return known;
   if (params_.size() >= limits_.max_terms) {
-    throw LimitFault("the grammar needs more than max_terms = " + std::to_string(limits_.max_terms) +
-                     " parameter values");
+    throw LimitFault("the grammar needs more than max_terms = " +
+                     std::to_string(limits_.max_terms) + " parameter values");
   }
   const auto id = static_cast<Param>(params_.size());
   params_.push_back(std::move(value));
@@ -132,7 +133,8 @@ bool TermStore::can_end(Rule rule, Param param) {
   while (!path.empty()) {
     const std::uint64_t key = path.back().key;
     const auto here = static_cast<Rule>(key >> 32);
-    if (!rules_[here].is_template || path.back().next_alternative == rules_[here].alternatives.size()) {
+    if (!rules_[here].is_template ||
+        path.back().next_alternative == rules_[here].alternatives.size()) {
       if (!rules_[here].is_template && rules_[here].body != kNothing) {
         for (const Place& place : path) can_end_[place.key] = true;
         return true;
@@ -161,8 +163,10 @@ bool TermStore::can_end(Rule rule, Param param) {
     }
     if (!visited.emplace(next, true).second) continue;
     if (visited.size() > limits_.max_step_terms) {
-      throw LimitFault("deciding whether rule `" + rules_[rule].name + "` can end took more than "
-                       "max_step_terms = " + std::to_string(limits_.max_step_terms) + " states");
+      throw LimitFault("deciding whether rule `" + rules_[rule].name +
+                       "` can end took more than "
+                       "max_step_terms = " +
+                       std::to_string(limits_.max_step_terms) + " states");
     }
     path.push_back({next, 0});
   }

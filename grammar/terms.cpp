@@ -3,8 +3,8 @@
 // Concatenation nests to the right. Unions and intersections are flat, ordered by structural hash
 // (so that a term does not depend on the history of its store), without repeats. A union merges its
 // byte sets, factors equal heads (a literal set becomes a trie) and joins counts that touch:
-// X{0,3}Y | X{4,9}Y is X{0,9}Y, which is what keeps `(\S+\s*){0,1000}` small. No rewrite relies on a
-// call being not nullable, so the same constructors serve before and after normalise.cpp.
+// X{0,3}Y | X{4,9}Y is X{0,9}Y, which is what keeps `(\S+\s*){0,1000}` small. No rewrite relies on
+// a call being not nullable, so the same constructors serve before and after normalise.cpp.
 #include "grammar/terms.hpp"
 
 #include <algorithm>
@@ -123,20 +123,21 @@ Hash128 TermStore::structural_hash(Kind kind, std::uint32_t a, std::uint32_t b,
 
 Term TermStore::intern(Kind kind, std::uint8_t flags, std::uint32_t a, std::uint32_t b,
                        std::uint32_t c) {
-  const std::uint64_t h = mix64((std::uint64_t{a} << 32) | b, (std::uint64_t{c} << 8) | static_cast<std::uint64_t>(kind));
+  const std::uint64_t h = mix64((std::uint64_t{a} << 32) | b,
+                                (std::uint64_t{c} << 8) | static_cast<std::uint64_t>(kind));
   const Term known = table_.find(h, [&](Term t) {
     const Node& n = nodes_[t];
     return n.kind == kind && n.a == a && n.b == b && n.c == c;
   });
   if (known != kNone) return known;
   if (nodes_.size() >= limits_.max_terms) {
-    throw LimitFault("the grammar needs more than max_terms = " + std::to_string(limits_.max_terms) +
-                     " terms");
+    throw LimitFault(
+        "the grammar needs more than max_terms = " + std::to_string(limits_.max_terms) + " terms");
   }
   if (nodes_.size() >= step_end_) {
-    throw LimitFault("one step made more than max_step_terms = " +
-                     std::to_string(limits_.max_step_terms) +
-                     " new terms; the grammar is too ambiguous to follow");
+    throw LimitFault(
+        "one step made more than max_step_terms = " + std::to_string(limits_.max_step_terms) +
+        " new terms; the grammar is too ambiguous to follow");
   }
   const auto id = static_cast<Term>(nodes_.size());
   nodes_.push_back({kind, flags, a, b, c, structural_hash(kind, a, b, c)});
@@ -162,7 +163,8 @@ Term TermStore::concat(Term a, Term b) {
   if (nodes_[a].kind == Kind::Concat) {
     std::vector<Term> heads;
     Term rest = a;
-    for (; nodes_[rest].kind == Kind::Concat; rest = nodes_[rest].b) heads.push_back(nodes_[rest].a);
+    for (; nodes_[rest].kind == Kind::Concat; rest = nodes_[rest].b)
+      heads.push_back(nodes_[rest].a);
     Term result = concat(rest, b);
     for (std::size_t i = heads.size(); i-- > 0;) result = concat(heads[i], result);
     return result;
@@ -174,9 +176,8 @@ Term TermStore::concat(Term a, Term b) {
       const Node x = nodes_[a];
       const Node y = nodes_[next];
       const std::uint64_t low = std::uint64_t{x.b} + y.b;
-      const std::uint64_t high = (x.c == kUnbounded || y.c == kUnbounded)
-                                     ? kUnbounded
-                                     : std::uint64_t{x.c} + y.c;
+      const std::uint64_t high =
+          (x.c == kUnbounded || y.c == kUnbounded) ? kUnbounded : std::uint64_t{x.c} + y.c;
       if (low < kUnbounded && (high < kUnbounded || x.c == kUnbounded || y.c == kUnbounded)) {
         const Term merged =
             repeat(x.a, static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high));
@@ -186,8 +187,9 @@ Term TermStore::concat(Term a, Term b) {
   }
   const Node& x = nodes_[a];
   const Node& y = nodes_[b];
-  auto flags = static_cast<std::uint8_t>(inherited(x) | inherited(y) | (x.flags & y.flags & kNullable) |
-                                         (x.flags & (kHasNoSplit | kFirstCall)));
+  auto flags =
+      static_cast<std::uint8_t>(inherited(x) | inherited(y) | (x.flags & y.flags & kNullable) |
+                                (x.flags & (kHasNoSplit | kFirstCall)));
   if ((x.flags & kNullable) != 0) flags |= y.flags & (kHasNoSplit | kFirstCall);
   return intern(Kind::Concat, flags, a, b, 0);
 }
@@ -327,15 +329,15 @@ Term TermStore::join(std::vector<Term> items) {
       }
     }
     for (const bool restricted : {false, true}) {
-      if (!code_points[restricted].empty()) flat.push_back(chars(std::move(code_points[restricted]), restricted));
+      if (!code_points[restricted].empty())
+        flat.push_back(chars(std::move(code_points[restricted]), restricted));
     }
     if (!set.empty()) flat.push_back(bytes(set));
     const Term all = everything();
     if (std::ranges::find(flat, all) != flat.end()) return all;
     const auto has_empty = std::ranges::find(flat, kEmpty);
-    if (has_empty != flat.end() && std::ranges::any_of(flat, [this](Term t) {
-          return t != kEmpty && nullable(t);
-        })) {
+    if (has_empty != flat.end() &&
+        std::ranges::any_of(flat, [this](Term t) { return t != kEmpty && nullable(t); })) {
       std::erase(flat, kEmpty);
     }
     sort_by_hash(flat);
@@ -372,8 +374,9 @@ Term TermStore::intersect(std::vector<Term> items) {
   };
   for (const Term t : items) {
     if (has(t, kHasCall)) {
-      throw GrammarFault("`&` and `~` apply to regular grammars only, and this operand contains a "
-                         "rule; write it without rules");
+      throw GrammarFault(
+          "`&` and `~` apply to regular grammars only, and this operand contains a "
+          "rule; write it without rules");
     }
     add(add, t);
   }
@@ -397,22 +400,27 @@ Term TermStore::intersect(std::vector<Term> items) {
     common &= nodes_[t].flags;
     flags = static_cast<std::uint8_t>(flags | (nodes_[t].flags & kHasNoSplit));
   }
-  return intern(Kind::Intersect, static_cast<std::uint8_t>(flags | common), intern_list(flat), 0, 0);
+  return intern(Kind::Intersect, static_cast<std::uint8_t>(flags | common), intern_list(flat), 0,
+                0);
 }
 
 Term TermStore::raw_complement(Term a) {
   if (has(a, kHasCall)) {
-    throw GrammarFault("`~` applies to regular grammars only, and this operand contains a rule; "
-                       "write it without rules");
+    throw GrammarFault(
+        "`~` applies to regular grammars only, and this operand contains a rule; "
+        "write it without rules");
   }
   if (nodes_[a].kind == Kind::Complement) return nodes_[a].a;
-  return intern(Kind::Complement, static_cast<std::uint8_t>(kMaybeEmpty | kEndless | (nullable(a) ? 0 : kNullable)),
+  return intern(Kind::Complement,
+                static_cast<std::uint8_t>(kMaybeEmpty | kEndless | (nullable(a) ? 0 : kNullable)),
                 a, 0, 0);
 }
 
 Term TermStore::complement(Term a) { return intersect({any_text(), raw_complement(a)}); }
 
-Term TermStore::everything() { return intern(Kind::Complement, kNullable | kEndless, kNothing, 0, 0); }
+Term TermStore::everything() {
+  return intern(Kind::Complement, kNullable | kEndless, kNothing, 0, 0);
+}
 
 Term TermStore::repeat(Term a, std::uint32_t min, std::uint32_t max) {
   if (min > max) throw GrammarFault("a repetition's minimum is above its maximum");
@@ -437,7 +445,8 @@ Term TermStore::repeat(Term a, std::uint32_t min, std::uint32_t max) {
     // (the gap shrinks as k grows). With m = 0 the empty text needs p <= 1.
     const std::uint64_t p = n.b;
     const std::uint64_t q = n.c;
-    const bool no_gap = min == max || (min == 0 ? p <= 1 : (n.c == kUnbounded || q * min + 1 >= p * (min + 1)));
+    const bool no_gap =
+        min == max || (min == 0 ? p <= 1 : (n.c == kUnbounded || q * min + 1 >= p * (min + 1)));
     const std::uint64_t low = p * min;
     const std::uint64_t high = (n.c == kUnbounded || max == kUnbounded) ? kUnbounded : q * max;
     if (no_gap && low < kUnbounded && high <= kUnbounded) {
@@ -471,7 +480,8 @@ Term TermStore::at_token_end(Term t) {
       const std::vector<Term> inner(list(n.a).begin(), list(n.a).end());
       std::vector<Term> kept;
       for (const Term u : inner) kept.push_back(at_token_end(u));
-      const Term result = n.kind == Kind::Union ? join(std::move(kept)) : intersect(std::move(kept));
+      const Term result =
+          n.kind == Kind::Union ? join(std::move(kept)) : intersect(std::move(kept));
       return is_empty(result) ? kNothing : result;
     }
     case Kind::JsonRaw: {

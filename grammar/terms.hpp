@@ -35,7 +35,8 @@ inline constexpr Term kNothing = 0;
 inline constexpr Term kEmpty = 1;
 inline constexpr std::uint32_t kUnbounded = 0xFFFFFFFF;
 inline constexpr std::uint32_t kNone = 0xFFFFFFFF;
-// Rows with at most this many live bytes (hexadecimal digits have 22) are made from the list of them.
+// Rows with at most this many live bytes (hexadecimal digits have 22) are made from the list of
+// them.
 inline constexpr unsigned kSparseBytes = 24;
 
 // What the binding layer turns into the Python exceptions of grammaton.errors.
@@ -194,8 +195,8 @@ class TermStore {
   Term no_split(Term a);
   Term call(Rule rule, Param param = 0);
 
-  Term any_char();   // one valid UTF-8 character
-  Term any_text();   // any valid UTF-8 text
+  Term any_char();    // one valid UTF-8 character
+  Term any_text();    // any valid UTF-8 text
   Term everything();  // any byte string
 
   // --- rules and parameters ---

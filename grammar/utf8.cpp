@@ -85,7 +85,8 @@ Term TermStore::chars(CodeRanges ranges, bool restricted) {
   }
   std::uint64_t h = 5;
   for (const CodeRange& r : ranges) h = mix64(h + 1, (std::uint64_t{r.low} << 32) | r.high);
-  std::uint32_t index = range_lookup_.find(h, [&](std::uint32_t i) { return ranges_[i] == ranges; });
+  std::uint32_t index =
+      range_lookup_.find(h, [&](std::uint32_t i) { return ranges_[i] == ranges; });
   if (index == kNone) {
     index = static_cast<std::uint32_t>(ranges_.size());
     ranges_.push_back(std::move(ranges));
@@ -96,9 +97,12 @@ Term TermStore::chars(CodeRanges ranges, bool restricted) {
 
 Term TermStore::continuation_term(const CodeRanges& ranges, unsigned count, bool joined) {
   if (count == 0) return kEmpty;
-  if (ranges.size() == 1 && ranges[0].low == 0 && ranges[0].high == (std::uint32_t{1} << (6 * count)) - 1) {
+  if (ranges.size() == 1 && ranges[0].low == 0 &&
+      ranges[0].high == (std::uint32_t{1} << (6 * count)) - 1) {
     // Every character with this lead: taken apart it would be 64 ** count of them.
-    const Term full = concat(bytes(ByteSet::range(0x80, 0xBF)), continuation_term({{0, (std::uint32_t{1} << (6 * (count - 1))) - 1}}, count - 1, joined));
+    const Term full = concat(
+        bytes(ByteSet::range(0x80, 0xBF)),
+        continuation_term({{0, (std::uint32_t{1} << (6 * (count - 1))) - 1}}, count - 1, joined));
     return joined ? no_split(full) : full;
   }
   const std::uint32_t width = std::uint32_t{1} << (6 * (count - 1));
@@ -132,7 +136,8 @@ Term TermStore::lead_term(const CodeRanges& ranges, unsigned count, unsigned lea
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     for (std::uint32_t v = ranges[i].low / width; v <= ranges[i].high / width; ++v) {
       if (i > 0 && ranges[i - 1].high / width == v) continue;
-      const Term rest = continuation_term(slice(ranges, v * width, v * width + width - 1), count, joined);
+      const Term rest =
+          continuation_term(slice(ranges, v * width, v * width + width - 1), count, joined);
       const auto found = std::ranges::find(groups, rest, &std::pair<Term, ByteSet>::first);
       if (found == groups.end()) {
         groups.emplace_back(rest, ByteSet::of(lead | v));
@@ -194,7 +199,12 @@ Term TermStore::literal(std::string_view text) {
   std::vector<Term> items;
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
-    const unsigned more = lead < 0x80 ? 0 : lead < 0xC2 ? 4 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : lead < 0xF5 ? 3 : 4;
+    const unsigned more = lead < 0x80   ? 0
+                          : lead < 0xC2 ? 4
+                          : lead < 0xE0 ? 1
+                          : lead < 0xF0 ? 2
+                          : lead < 0xF5 ? 3
+                                        : 4;
     bool valid = more < 4 && i + more < text.size();
     std::uint32_t code = more == 0 ? lead : lead & (0x3Fu >> more);
     for (unsigned k = 1; valid && k <= more; ++k) {
@@ -202,7 +212,8 @@ Term TermStore::literal(std::string_view text) {
       valid = (next & 0xC0) == 0x80;
       code = (code << 6) | (next & 0x3F);
     }
-    valid = valid && !(more == 2 && code < 0x800) && !(more == 3 && (code < 0x10000 || code > kLastCodePoint)) &&
+    valid = valid && !(more == 2 && code < 0x800) &&
+            !(more == 3 && (code < 0x10000 || code > kLastCodePoint)) &&
             !(code >= kSurrogates.low && code <= kSurrogates.high);
     if (!valid) {
       throw GrammarFault("a literal is not valid UTF-8 (at byte " + std::to_string(i) +
@@ -229,8 +240,10 @@ Term TermStore::literal_trie(std::span<const std::string> texts, std::size_t dep
     const std::string_view first = std::string_view(texts[i]).substr(depth, width);
     std::size_t j = i + 1;
     while (j < texts.size() && std::string_view(texts[j]).substr(depth, width) == first) ++j;
-    if (first.size() < width) throw GrammarFault("a literal is not valid UTF-8; it ends inside a character");
-    branches.push_back(concat(literal(first), literal_trie(texts.subspan(i, j - i), depth + width)));
+    if (first.size() < width)
+      throw GrammarFault("a literal is not valid UTF-8; it ends inside a character");
+    branches.push_back(
+        concat(literal(first), literal_trie(texts.subspan(i, j - i), depth + width)));
     i = j;
   }
   return join(std::move(branches));
@@ -241,7 +254,8 @@ Term TermStore::literals(std::vector<std::string> texts) {
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
   if (texts.empty()) return kNothing;
   for (const std::string& text : texts) {
-    if (text.size() > 100'000) return [&] {  // too deep for the recursive trie
+    if (text.size() > 100'000)
+      return [&] {  // too deep for the recursive trie
         std::vector<Term> all;
         for (const std::string& each : texts) all.push_back(literal(each));
         return join(std::move(all));

@@ -17,7 +17,8 @@ constexpr std::size_t kMostForcedTokens = 64;
 
 }  // namespace
 
-Constraint::Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex> index, const Limits& limits)
+Constraint::Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex> index,
+                       const Limits& limits)
     : limits_(limits), index_(std::move(index)) {
   NormalForm form = normalise(source, start, index_->spelling(), limits);
   store_ = std::move(form.store);
@@ -65,7 +66,8 @@ SetId Constraint::follow(SetId state, std::string_view text) {
 
 SetId Constraint::accept(SetId state, std::uint32_t token) {
   if (token >= index_->mask_bits()) {
-    throw VocabularyFault("token id " + std::to_string(token) + " is out of range; the vocabulary has ids 0 to " +
+    throw VocabularyFault("token id " + std::to_string(token) +
+                          " is out of range; the vocabulary has ids 0 to " +
                           std::to_string(index_->mask_bits() - 1));
   }
   if (state == kFinished) return kRejected;
@@ -101,7 +103,8 @@ std::string Constraint::forced_bytes(SetId state) {
     machine_->close(groups_);
     if (groups_.ended) break;
     ByteSet live;
-    for (const Group& group : groups_.items) live = live | store_->class_map(store_->row(group.term)).live;
+    for (const Group& group : groups_.items)
+      live = live | store_->class_map(store_->row(group.term)).live;
     if (live.size() != 1) break;
     const unsigned byte = live.first();
     machine_->step(groups_, byte, next_);
@@ -123,7 +126,8 @@ std::vector<std::uint32_t> Constraint::forced_tokens(SetId state) {
     for (std::size_t i = 0; i < words && bits < 2; ++i) {
       if (mask[i] == 0) continue;
       bits += static_cast<std::size_t>(std::popcount(mask[i]));
-      token = static_cast<std::uint32_t>(i * 64) + static_cast<std::uint32_t>(std::countr_zero(mask[i]));
+      token = static_cast<std::uint32_t>(i * 64) +
+              static_cast<std::uint32_t>(std::countr_zero(mask[i]));
     }
     if (bits != 1 || index_->is_eos(token)) break;
     state = follow(state, index_->token(token));
@@ -134,9 +138,14 @@ std::vector<std::uint32_t> Constraint::forced_tokens(SetId state) {
 
 Constraint::Stats Constraint::stats() {
   const std::scoped_lock lock(mutex_);
-  return {walker_->stats(),       store_->size(), machine_->frame_count(),
-          machine_->set_count(),  masks_.size(),  masks_.size() * index_->words() * sizeof(Word),
-          mask_hits_,             mask_misses_};
+  return {walker_->stats(),
+          store_->size(),
+          machine_->frame_count(),
+          machine_->set_count(),
+          masks_.size(),
+          masks_.size() * index_->words() * sizeof(Word),
+          mask_hits_,
+          mask_misses_};
 }
 
 Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move(constraint)) {

@@ -1,9 +1,9 @@
 // A grammar on a vocabulary, and one sequence's position in it.
 //
-// `Constraint` owns the normalised terms, the machine and the finished masks; it grows as states are
-// first reached and is shared by any number of matchers and threads (one lock, held for a step or a
-// mask). `Matcher` is a list of configurations, one an accept call, so a fork copies the list and a
-// rollback pops it. A finished mask is copied in 0.3 us at 128k tokens.
+// `Constraint` owns the normalised terms, the machine and the finished masks; it grows as states
+// are first reached and is shared by any number of matchers and threads (one lock, held for a step
+// or a mask). `Matcher` is a list of configurations, one an accept call, so a fork copies the list
+// and a rollback pops it. A finished mask is copied in 0.3 us at 128k tokens.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ namespace grammaton {
 
 class Constraint {
  public:
-  Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex> index, const Limits& limits);
+  Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex> index,
+             const Limits& limits);
 
   // A configuration, or this after an end-of-sequence token.
   static constexpr SetId kFinished = 0xFFFFFFFF;
@@ -70,7 +71,9 @@ class Matcher {
   Constraint& constraint() { return *constraint_; }
   void fill(std::uint32_t* out) { constraint_->fill(state(), out); }
   bool accept(std::uint32_t token) { return take(constraint_->accept(state(), token)); }
-  bool accept_bytes(std::string_view text) { return take(constraint_->accept_bytes(state(), text)); }
+  bool accept_bytes(std::string_view text) {
+    return take(constraint_->accept_bytes(state(), text));
+  }
   std::size_t validate(std::span<const std::uint32_t> tokens);
   // False, and nothing changes, when fewer than n accepts were made.
   bool rollback(std::size_t n);

@@ -9,7 +9,8 @@ namespace grammaton {
 
 namespace {
 
-// Bases with at most this many tokens are kept as a list: 4 kB against 16 kB of bits at 128k tokens.
+// Bases with at most this many tokens are kept as a list: 4 kB against 16 kB of bits at 128k
+// tokens.
 constexpr std::size_t kSparseTokens = 1024;
 // Counted bases are kept ready up to this many items; only some 200 of 129k tokens have more.
 constexpr std::uint32_t kReadyCounts = 32;
@@ -76,13 +77,16 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
       if (of[byte] == 0) continue;
       const Term next = store_.target(row, of[byte]);
       count_nodes(stats_.study_nodes);
-      const std::uint32_t items = at.items + (counting && at.term == t && item_starts.has(byte) ? 1 : 0);
+      const std::uint32_t items =
+          at.items + (counting && at.term == t && item_starts.has(byte) ? 1 : 0);
       const Trie::Node& below = trie.node(child);
-      if (below.entry_begin != below.entry_end && (!restricted || store_.at_token_end(next) != kNothing)) {
+      if (below.entry_begin != below.entry_end &&
+          (!restricted || store_.at_token_end(next) != kNothing)) {
         for (const Entry& entry : trie.entries_at(child)) {
           if (trie.unique() || !get_bit(bits.data(), entry.token)) tokens.push_back(entry.token);
           set_bit(bits.data(), entry.token);
-          if (counting) (next == kEmpty ? counts.ending : counts.inside).push_back({items, entry.token});
+          if (counting)
+            (next == kEmpty ? counts.ending : counts.inside).push_back({items, entry.token});
         }
       }
       if (below.child_begin == below.child_end) continue;
@@ -103,8 +107,8 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
     }
   }
   if (!remainders.empty()) {
-    mask->rest = std::make_unique<Trie>(std::move(remainders),
-                                        [this](std::uint32_t token) { return index_.token(token); });
+    mask->rest = std::make_unique<Trie>(
+        std::move(remainders), [this](std::uint32_t token) { return index_.token(token); });
   }
   const bool dense = tokens.size() > kSparseTokens;
   if (counting) {

@@ -27,7 +27,8 @@ TokenIndex::TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordina
   }
   if (mask_bits_ < tokens_.size()) {
     throw VocabularyFault("the mask has " + std::to_string(mask_bits_) + " bits for " +
-                          std::to_string(tokens_.size()) + " tokens; logits_size must cover every token id");
+                          std::to_string(tokens_.size()) +
+                          " tokens; logits_size must cover every token id");
   }
   for (const std::uint32_t id : eos_) {
     if (id >= mask_bits_) {
@@ -43,7 +44,8 @@ TokenIndex::TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordina
     entries.push_back({id, 0, 0});
     longest_ = std::max(longest_, tokens_[id].size());
   }
-  trie_ = std::make_unique<Trie>(std::move(entries), [this](std::uint32_t id) { return token(id); });
+  trie_ =
+      std::make_unique<Trie>(std::move(entries), [this](std::uint32_t id) { return token(id); });
   measure_spelling();
 }
 
@@ -58,7 +60,11 @@ void TokenIndex::measure_spelling() {
     auto at = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     if (text.size() == 1) single.add(at(0));
     const unsigned lead = at(0);
-    const std::size_t width = lead < 0xC2 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 1;
+    const std::size_t width = lead < 0xC2   ? 1
+                              : lead < 0xE0 ? 2
+                              : lead < 0xF0 ? 3
+                              : lead < 0xF5 ? 4
+                                            : 1;
     if (width == 1 || text.size() != width) continue;
     std::uint32_t code = lead & (0xFFu >> (width + 1));
     bool valid = true;
@@ -66,7 +72,8 @@ void TokenIndex::measure_spelling() {
       valid = valid && (at(i) & 0xC0) == 0x80;
       code = (code << 6) | (at(i) & 0x3F);
     }
-    valid = valid && (width != 3 || code >= 0x800) && (width != 4 || (code >= 0x10000 && code <= 0x10FFFF));
+    valid = valid && (width != 3 || code >= 0x800) &&
+            (width != 4 || (code >= 0x10000 && code <= 0x10FFFF));
     if (valid) whole_tokens.push_back({code, code});
   }
   const ByteSet needed = ByteSet::range(0, 0xBF) | ByteSet::range(0xC2, 0xF4);
@@ -116,7 +123,8 @@ std::shared_ptr<const FrameMask> TokenIndex::find(const Key& key) const {
   return found == cache_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<const FrameMask> TokenIndex::keep(const Key& key, std::shared_ptr<const FrameMask> mask) {
+std::shared_ptr<const FrameMask> TokenIndex::keep(const Key& key,
+                                                  std::shared_ptr<const FrameMask> mask) {
   const std::size_t bytes = mask->memory();
   const std::scoped_lock lock(mutex_);
   ++made_;

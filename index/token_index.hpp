@@ -25,7 +25,9 @@ using Word = std::uint64_t;
 
 inline void set_bit(Word* words, std::uint32_t i) { words[i / 64] |= Word{1} << (i % 64); }
 inline void clear_bit(Word* words, std::uint32_t i) { words[i / 64] &= ~(Word{1} << (i % 64)); }
-inline bool get_bit(const Word* words, std::uint32_t i) { return ((words[i / 64] >> (i % 64)) & 1) != 0; }
+inline bool get_bit(const Word* words, std::uint32_t i) {
+  return ((words[i / 64] >> (i % 64)) & 1) != 0;
+}
 
 // Where the frame is X* q for a prefix-free X (a character, a whitespace byte): how many items each
 // token takes, from which the mask of X{m,n} q follows for any m and n.
@@ -56,7 +58,9 @@ class TokenIndex {
 
   const Trie& trie() const { return *trie_; }
   std::string_view token(std::uint32_t id) const { return tokens_[id]; }
-  bool matches_text(std::uint32_t id) const { return id < tokens_.size() && ordinary_[id] && !tokens_[id].empty(); }
+  bool matches_text(std::uint32_t id) const {
+    return id < tokens_.size() && ordinary_[id] && !tokens_[id].empty();
+  }
   bool is_eos(std::uint32_t id) const;
   const std::vector<std::uint32_t>& eos() const { return eos_; }
   std::size_t mask_bits() const { return mask_bits_; }

@@ -10,7 +10,8 @@ void Trie::build(std::vector<Sorted> sorted) {
   static std::atomic<std::uint64_t> next_uid{1};
   uid_ = next_uid++;
   std::ranges::sort(sorted, [](const Sorted& a, const Sorted& b) {
-    return std::tie(a.text, a.entry.token, a.entry.items) < std::tie(b.text, b.entry.token, b.entry.items);
+    return std::tie(a.text, a.entry.token, a.entry.items) <
+           std::tie(b.text, b.entry.token, b.entry.items);
   });
   // The same remainder of the same token after as many items, by different exits.
   sorted.erase(std::unique(sorted.begin(), sorted.end(),
@@ -40,7 +41,8 @@ void Trie::build(std::vector<Sorted> sorted) {
     preorder.push_back(open.node);
     std::size_t i = open.low;
     nodes_[open.node].entry_begin = static_cast<std::uint32_t>(entries_.size());
-    for (; i < open.high && sorted[i].text.size() == open.depth; ++i) entries_.push_back(sorted[i].entry);
+    for (; i < open.high && sorted[i].text.size() == open.depth; ++i)
+      entries_.push_back(sorted[i].entry);
     nodes_[open.node].entry_end = static_cast<std::uint32_t>(entries_.size());
     nodes_[open.node].subtree_entry_end =
         nodes_[open.node].entry_begin + static_cast<std::uint32_t>(open.high - open.low);

@@ -1,8 +1,8 @@
 // A byte trie over tokens, or over what remains of tokens.
 //
 // Nodes are numbered so that the children of a node are neighbours, ordered by byte; tokens are
-// numbered in pre-order, so that the tokens of a subtree are one span. An *entry* is a token (an id)
-// together with where the part in this trie starts: 0 in the trie of the vocabulary, later in a
+// numbered in pre-order, so that the tokens of a subtree are one span. An *entry* is a token (an
+// id) together with where the part in this trie starts: 0 in the trie of the vocabulary, later in a
 // *remainder trie*, which holds what is left of tokens after a frame has ended inside them. Equal
 // tokens share a node. Memory: 37 bytes a node, 12 an entry.
 #pragma once
@@ -25,7 +25,7 @@ class Trie {
   struct Node {
     std::uint32_t child_begin = 0;
     std::uint32_t child_end = 0;
-    std::uint32_t entry_begin = 0;        // entries that end here: [entry_begin, entry_end)
+    std::uint32_t entry_begin = 0;  // entries that end here: [entry_begin, entry_end)
     std::uint32_t entry_end = 0;
     std::uint32_t subtree_entry_end = 0;  // entries here and below: [entry_begin, this)
     std::uint32_t subtree_nodes = 0;      // nodes strictly below

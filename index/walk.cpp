@@ -53,7 +53,8 @@ void Walker::mask(SetId configuration, Word* out) {
 }
 
 // Walks the strict subtree of `node` from the closed groups at `level`.
-void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter, Word* out) {
+void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter,
+                  Word* out) {
   const Trie::Node& here = trie.node(node);
   if (here.child_begin == here.child_end) return;
   if (!filter.open()) {
@@ -75,7 +76,8 @@ void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filte
   descend(trie, node, level, filter, out);
 }
 
-void Walker::descend(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter, Word* out) {
+void Walker::descend(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter,
+                     Word* out) {
   groups_at(level + 1);
   if (levels_[level].items.empty()) return;
   const Trie::Node& here = trie.node(node);
@@ -101,7 +103,8 @@ void Walker::descend(const Trie& trie, std::uint32_t node, std::size_t level, Fi
 }
 
 // Takes the tokens that end at `child` and goes on below it; the groups at `level` are not closed.
-void Walker::enter(const Trie& trie, std::uint32_t child, std::size_t level, Filter filter, Word* out) {
+void Walker::enter(const Trie& trie, std::uint32_t child, std::size_t level, Filter filter,
+                   Word* out) {
   const Trie::Node& here = trie.node(child);
   if (here.entry_begin != here.entry_end) {
     if (machine_.token_may_end(levels_[level])) {
@@ -150,7 +153,8 @@ void Walker::apply(const FrameMask& mask, SetId parents, std::size_t level, Word
   if (mask.rest) walk_rest(*mask.rest, parents, level, {}, out);
 }
 
-void Walker::walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter, Word* out) {
+void Walker::walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter,
+                       Word* out) {
   Groups& groups = groups_at(level);
   groups.clear();
   machine_.pop(parents, groups);
@@ -180,7 +184,8 @@ bool Walker::prefix_free(Term item) {
 
 const Walker::Counted* Walker::counted_form(Term t) {
   const auto found = counted_.find(t);
-  if (found != counted_.end()) return found->second.reference == kNothing ? nullptr : &found->second;
+  if (found != counted_.end())
+    return found->second.reference == kNothing ? nullptr : &found->second;
   Counted form;
   const Node n = store_.node(t);
   const Term head = n.kind == Kind::Concat ? n.a : t;
@@ -189,8 +194,8 @@ const Walker::Counted* Walker::counted_form(Term t) {
   if (h.kind == Kind::Repeat && (last == kEmpty || store_.node(last).kind == Kind::Bytes) &&
       !store_.has(t, kHasCall) && prefix_free(h.a)) {
     const ByteSet first = store_.class_map(store_.row(h.a)).live;
-    // Without a closing byte a token leaves after each item: the remainders of a wide class would be
-    // several times the vocabulary.
+    // Without a closing byte a token leaves after each item: the remainders of a wide class would
+    // be several times the vocabulary.
     if (last == kEmpty ? first.size() <= kFewItems : (first & store_.byte_set(last)).empty()) {
       form.reference = store_.concat(store_.repeat(h.a, 0, kUnbounded), last);
       form.low = h.b;
@@ -264,7 +269,8 @@ bool Walker::apply_beside(Place place, const Group& group, std::size_t level, Wo
   std::vector<Word>& bits = scratch.bits();
   apply(*mask, group.parents, level, bits.data());
   std::size_t budget = kPairBudget;
-  correct(*place.trie, place.node, group.term, reference, group.parents, level, budget, bits.data());
+  correct(*place.trie, place.node, group.term, reference, group.parents, level, budget,
+          bits.data());
   if (budget == 0) return false;
   for (std::size_t i = 0; i < bits.size(); ++i) out[i] |= bits[i];
   return true;
@@ -282,7 +288,8 @@ void Walker::correct(const Trie& trie, std::uint32_t node, Term t, Term referenc
     if (next == other) continue;
     --budget;
     count_nodes(stats_.pair_nodes);
-    if (next != kNothing && other != kNothing && !store_.nullable(next) && !store_.nullable(other)) {
+    if (next != kNothing && other != kNothing && !store_.nullable(next) &&
+        !store_.nullable(other)) {
       const std::span<const Entry> ending = trie.entries_at(child);
       if (!ending.empty() && store_.at_token_end(next) == kNothing) {
         clear_entries(ending, out);
@@ -293,7 +300,8 @@ void Walker::correct(const Trie& trie, std::uint32_t node, Term t, Term referenc
       continue;
     }
     const Trie::Node& below = trie.node(child);
-    if (other != kNothing) clear_entries(trie.entries(below.entry_begin, below.subtree_entry_end), out);
+    if (other != kNothing)
+      clear_entries(trie.entries(below.entry_begin, below.subtree_entry_end), out);
     if (next != kNothing) {
       Groups& groups = groups_at(level);
       groups.clear();

@@ -1,8 +1,8 @@
 // Masks: which tokens can follow in a configuration (docs/machine.md).
 //
 // A mask is the union over the configuration's groups (t, K). A group whose walk would be long and
-// whose term is regular is a *frame*: its mask is a base that does not depend on K, joined with a walk
-// of the remainder trie in K. The base comes, in this order, from
+// whose term is regular is a *frame*: its mask is a base that does not depend on K, joined with a
+// walk of the remainder trie in K. The base comes, in this order, from
 //   - the vocabulary's cache of frame masks;
 //   - counting: X{m,n} q is the frame X* q less the tokens with too many or too few items;
 //   - a pair walk: t runs beside a frame r that most bytes lead to, and only tokens on paths where
@@ -22,11 +22,11 @@
 namespace grammaton {
 
 struct WalkStats {
-  std::uint64_t walk_nodes = 0;    // trie nodes visited by walks of configurations
-  std::uint64_t study_nodes = 0;   // trie nodes visited to make frame masks
-  std::uint64_t pair_nodes = 0;    // trie nodes where a pair walk differed
+  std::uint64_t walk_nodes = 0;   // trie nodes visited by walks of configurations
+  std::uint64_t study_nodes = 0;  // trie nodes visited to make frame masks
+  std::uint64_t pair_nodes = 0;   // trie nodes where a pair walk differed
   std::uint64_t pair_walks = 0;
-  std::uint64_t counted = 0;       // masks taken from counts
+  std::uint64_t counted = 0;  // masks taken from counts
   std::uint64_t frames_made = 0;
 };
 

@@ -19,20 +19,25 @@ using Mask = nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>;
 std::uint32_t* mask_row(const nb::object& out, std::int64_t row, std::size_t words) {
   nb::ndarray<> array;
   if (!nb::try_cast(out, array)) {
-    throw VocabularyFault("a mask buffer must be a writable int32 array of shape (" + std::to_string(words) +
-                          ",) or (B, " + std::to_string(words) + ") in CPU memory");
+    throw VocabularyFault("a mask buffer must be a writable int32 array of shape (" +
+                          std::to_string(words) + ",) or (B, " + std::to_string(words) +
+                          ") in CPU memory");
   }
   const auto fail = [&](const std::string& what) {
-    throw VocabularyFault("the mask buffer " + what + "; it must be a writable int32 array of shape (" +
-                          std::to_string(words) + ",) or (B, " + std::to_string(words) +
+    throw VocabularyFault("the mask buffer " + what +
+                          "; it must be a writable int32 array of shape (" + std::to_string(words) +
+                          ",) or (B, " + std::to_string(words) +
                           ") in CPU memory with contiguous rows");
   };
   if (array.device_type() != nb::device::cpu::value) fail("is not in CPU memory");
   if (array.dtype() != nb::dtype<std::int32_t>()) fail("has another dtype than int32");
-  if (array.ndim() != 1 && array.ndim() != 2) fail("has " + std::to_string(array.ndim()) + " dimensions");
+  if (array.ndim() != 1 && array.ndim() != 2)
+    fail("has " + std::to_string(array.ndim()) + " dimensions");
   const std::size_t last = array.ndim() - 1;
-  if (array.shape(last) != words) fail("has rows of " + std::to_string(array.shape(last)) + " words");
-  if (array.stride(last) != 1 && words > 1) fail("has rows with a stride of " + std::to_string(array.stride(last)));
+  if (array.shape(last) != words)
+    fail("has rows of " + std::to_string(array.shape(last)) + " words");
+  if (array.stride(last) != 1 && words > 1)
+    fail("has rows with a stride of " + std::to_string(array.stride(last)));
   const auto rows = array.ndim() == 1 ? std::int64_t{1} : static_cast<std::int64_t>(array.shape(0));
   if (row < 0 || row >= rows) {
     throw VocabularyFault("row " + std::to_string(row) + " is out of range; the mask buffer has " +
@@ -62,19 +67,22 @@ std::string_view view(const nb::bytes& data) { return {data.c_str(), data.size()
 void bind_index(nb::module_& m) {
   using nb::arg;
   nb::class_<TokenIndex>(m, "TokenIndex")
-      .def("__init__",
-           [](TokenIndex* self, const std::vector<nb::bytes>& tokens, const std::vector<bool>& ordinary,
-              const std::vector<std::int64_t>& eos, std::size_t mask_bits, const nb::object& limits) {
-             std::vector<std::string> copies;
-             copies.reserve(tokens.size());
-             for (const nb::bytes& token : tokens) copies.emplace_back(view(token));
-             std::vector<std::uint32_t> ids;
-             for (const std::int64_t id : eos) ids.push_back(token_of(id));
-             const Limits bounds = limits_of(limits);
-             nb::gil_scoped_release release;
-             new (self) TokenIndex(std::move(copies), ordinary, std::move(ids), mask_bits, bounds);
-           },
-           arg("tokens"), arg("ordinary"), arg("eos_token_ids"), arg("mask_bits"), arg("limits") = nb::none())
+      .def(
+          "__init__",
+          [](TokenIndex* self, const std::vector<nb::bytes>& tokens,
+             const std::vector<bool>& ordinary, const std::vector<std::int64_t>& eos,
+             std::size_t mask_bits, const nb::object& limits) {
+            std::vector<std::string> copies;
+            copies.reserve(tokens.size());
+            for (const nb::bytes& token : tokens) copies.emplace_back(view(token));
+            std::vector<std::uint32_t> ids;
+            for (const std::int64_t id : eos) ids.push_back(token_of(id));
+            const Limits bounds = limits_of(limits);
+            nb::gil_scoped_release release;
+            new (self) TokenIndex(std::move(copies), ordinary, std::move(ids), mask_bits, bounds);
+          },
+          arg("tokens"), arg("ordinary"), arg("eos_token_ids"), arg("mask_bits"),
+          arg("limits") = nb::none())
       .def_prop_ro("mask_words", &TokenIndex::mask_words)
       .def("stats", [](const TokenIndex& index) {
         const TokenIndex::Stats stats = index.stats();
@@ -87,20 +95,24 @@ void bind_index(nb::module_& m) {
       });
 
   nb::class_<Constraint>(m, "Constraint")
-      .def("__init__",
-           [](Constraint* self, TermStore& store, std::uint64_t start, std::shared_ptr<TokenIndex> index,
-              const nb::object& limits) {
-             if (start >= store.size()) throw GrammarFault("the start term is not of this store");
-             new (self) Constraint(store, static_cast<Term>(start), std::move(index), limits_of(limits));
-           },
-           arg("store"), arg("start"), arg("index"), arg("limits") = nb::none())
+      .def(
+          "__init__",
+          [](Constraint* self, TermStore& store, std::uint64_t start,
+             std::shared_ptr<TokenIndex> index, const nb::object& limits) {
+            if (start >= store.size()) throw GrammarFault("the start term is not of this store");
+            new (self)
+                Constraint(store, static_cast<Term>(start), std::move(index), limits_of(limits));
+          },
+          arg("store"), arg("start"), arg("index"), arg("limits") = nb::none())
       .def("__repr__",
            [](Constraint& self) {
              const Constraint::Stats stats = self.stats();
              return "Constraint(" + std::to_string(self.index().mask_bits()) + " token ids, " +
-                    std::to_string(stats.terms) + " terms, " + std::to_string(stats.masks) + " masks kept)";
+                    std::to_string(stats.terms) + " terms, " + std::to_string(stats.masks) +
+                    " masks kept)";
            })
-      .def("matcher", [](const std::shared_ptr<Constraint>& self) { return std::make_unique<Matcher>(self); })
+      .def("matcher",
+           [](const std::shared_ptr<Constraint>& self) { return std::make_unique<Matcher>(self); })
       .def("stats", [](Constraint& self) {
         const Constraint::Stats stats = self.stats();
         nb::dict result;
@@ -121,61 +133,71 @@ void bind_index(nb::module_& m) {
       });
 
   nb::class_<Matcher>(m, "Matcher")
-      .def("fill_mask",
-           [](Matcher& self, const nb::object& out, std::int64_t row) {
-             if (!out.is_none() && !writable(out)) throw VocabularyFault("the mask buffer is read-only");
-             std::uint32_t* words = mask_row(out, row, self.constraint().index().mask_words());
-             nb::gil_scoped_release release;
-             self.fill(words);
-           },
-           arg("out").none(), arg("row") = 0)
+      .def(
+          "fill_mask",
+          [](Matcher& self, const nb::object& out, std::int64_t row) {
+            if (!out.is_none() && !writable(out))
+              throw VocabularyFault("the mask buffer is read-only");
+            std::uint32_t* words = mask_row(out, row, self.constraint().index().mask_words());
+            nb::gil_scoped_release release;
+            self.fill(words);
+          },
+          arg("out").none(), arg("row") = 0)
       .def("__repr__",
            [](Matcher& self) {
              return "Matcher(" + std::to_string(self.accepted()) + " accepts" +
-                    (self.is_finished() ? ", finished" : self.is_complete() ? ", complete" : "") + ")";
+                    (self.is_finished()   ? ", finished"
+                     : self.is_complete() ? ", complete"
+                                          : "") +
+                    ")";
            })
       .def("mask",
            [](Matcher& self) {
              const std::size_t count = self.constraint().index().mask_words();
              auto* words = new std::uint32_t[count];
-             nb::capsule owner(words, [](void* p) noexcept { delete[] static_cast<std::uint32_t*>(p); });
+             nb::capsule owner(words,
+                               [](void* p) noexcept { delete[] static_cast<std::uint32_t*>(p); });
              {
                nb::gil_scoped_release release;
                self.fill(words);
              }
              return Mask(words, {count}, owner);
            })
-      .def("accept",
-           [](Matcher& self, std::int64_t token_id) {
-             const std::uint32_t token = token_of(token_id);
-             nb::gil_scoped_release release;
-             return self.accept(token);
-           },
-           arg("token_id"))
-      .def("accept_bytes",
-           [](Matcher& self, const nb::bytes& data) {
-             const std::string_view text = view(data);
-             nb::gil_scoped_release release;
-             return self.accept_bytes(text);
-           },
-           arg("data"))
-      .def("validate",
-           [](Matcher& self, const std::vector<std::int64_t>& tokens) {
-             std::vector<std::uint32_t> ids;
-             ids.reserve(tokens.size());
-             for (const std::int64_t token : tokens) ids.push_back(token_of(token));
-             nb::gil_scoped_release release;
-             return self.validate(ids);
-           },
-           arg("tokens"))
-      .def("rollback",
-           [](Matcher& self, std::int64_t n) {
-             if (n < 0 || !self.rollback(static_cast<std::size_t>(n))) {
-               throw VocabularyFault("cannot roll back " + std::to_string(n) + " accepts; " +
-                                     std::to_string(self.accepted()) + " were made");
-             }
-           },
-           arg("n"))
+      .def(
+          "accept",
+          [](Matcher& self, std::int64_t token_id) {
+            const std::uint32_t token = token_of(token_id);
+            nb::gil_scoped_release release;
+            return self.accept(token);
+          },
+          arg("token_id"))
+      .def(
+          "accept_bytes",
+          [](Matcher& self, const nb::bytes& data) {
+            const std::string_view text = view(data);
+            nb::gil_scoped_release release;
+            return self.accept_bytes(text);
+          },
+          arg("data"))
+      .def(
+          "validate",
+          [](Matcher& self, const std::vector<std::int64_t>& tokens) {
+            std::vector<std::uint32_t> ids;
+            ids.reserve(tokens.size());
+            for (const std::int64_t token : tokens) ids.push_back(token_of(token));
+            nb::gil_scoped_release release;
+            return self.validate(ids);
+          },
+          arg("tokens"))
+      .def(
+          "rollback",
+          [](Matcher& self, std::int64_t n) {
+            if (n < 0 || !self.rollback(static_cast<std::size_t>(n))) {
+              throw VocabularyFault("cannot roll back " + std::to_string(n) + " accepts; " +
+                                    std::to_string(self.accepted()) + " were made");
+            }
+          },
+          arg("n"))
       .def("fork", [](const Matcher& self) { return std::make_unique<Matcher>(self); })
       .def("reset", &Matcher::reset)
       .def_prop_ro("is_complete",
@@ -193,17 +215,18 @@ void bind_index(nb::module_& m) {
              }
              return nb::bytes(forced.data(), forced.size());
            })
-      .def("forced_tokens",
-           [](Matcher& self, const std::string& mode) {
-             if (mode != "exact") {
-               throw VocabularyFault("forced_tokens knows mode=\"exact\", not \"" + mode +
-                                     "\": canonical tokens need the tokenizer, see "
-                                     "Engine.generate(forced=\"canonical\") and forced_bytes()");
-             }
-             nb::gil_scoped_release release;
-             return self.forced_tokens();
-           },
-           nb::kw_only(), arg("mode") = "exact");
+      .def(
+          "forced_tokens",
+          [](Matcher& self, const std::string& mode) {
+            if (mode != "exact") {
+              throw VocabularyFault("forced_tokens knows mode=\"exact\", not \"" + mode +
+                                    "\": canonical tokens need the tokenizer, see "
+                                    "Engine.generate(forced=\"canonical\") and forced_bytes()");
+            }
+            nb::gil_scoped_release release;
+            return self.forced_tokens();
+          },
+          nb::kw_only(), arg("mode") = "exact");
 }
 
 }  // namespace grammaton

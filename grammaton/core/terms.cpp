@@ -43,12 +43,14 @@ Rule checked_rule(const TermStore& store, std::uint64_t rule) {
 // Counters and bits are bounded so that a parameter stays small.
 std::uint32_t checked_index(std::uint64_t index) {
   constexpr std::uint64_t kMostBits = 1 << 20;
-  if (index >= kMostBits) throw GrammarFault("bit or counter " + std::to_string(index) + " is too large");
+  if (index >= kMostBits)
+    throw GrammarFault("bit or counter " + std::to_string(index) + " is too large");
   return static_cast<std::uint32_t>(index);
 }
 
 std::uint32_t checked_value(std::uint64_t value) {
-  if (value > kUnbounded) throw GrammarFault("counter value " + std::to_string(value) + " exceeds 32 bits");
+  if (value > kUnbounded)
+    throw GrammarFault("counter value " + std::to_string(value) + " exceeds 32 bits");
   return static_cast<std::uint32_t>(value);
 }
 
@@ -65,14 +67,16 @@ std::uint64_t number(const nb::handle& item) {
 nb::tuple tuple_of(const nb::handle& item, const char* what) {
   nb::tuple parts;
   if (!nb::try_cast(item, parts) || parts.size() == 0) {
-    throw GrammarFault(std::string(what) + " is a tuple, not " + nb::cast<std::string>(nb::repr(item)));
+    throw GrammarFault(std::string(what) + " is a tuple, not " +
+                       nb::cast<std::string>(nb::repr(item)));
   }
   return parts;
 }
 
 std::string operator_of(const nb::tuple& parts) {
   std::string op;
-  if (!nb::try_cast(parts[0], op)) throw GrammarFault("a template condition or update begins with its name");
+  if (!nb::try_cast(parts[0], op))
+    throw GrammarFault("a template condition or update begins with its name");
   return op;
 }
 
@@ -126,7 +130,8 @@ Alternative alternative_of(const TermStore& store, const nb::handle& item) {
   Alternative alternative;
   alternative.head = checked(store, number(parts[0]));
   std::int64_t next = -1;
-  if (!nb::try_cast(parts[1], next)) throw GrammarFault("the next rule of an alternative is a rule id or -1");
+  if (!nb::try_cast(parts[1], next))
+    throw GrammarFault("the next rule of an alternative is a rule id or -1");
   if (next >= 0) alternative.next = checked_rule(store, static_cast<std::uint64_t>(next));
   alternative.tail = checked(store, number(parts[2]));
   for (const nb::handle c : parts[3]) alternative.conditions.push_back(condition_of(c));
@@ -166,8 +171,10 @@ nb::tuple to_tuple(const Alternative& alternative) {
         break;
     }
   }
-  const std::int64_t next = alternative.next == kNone ? -1 : static_cast<std::int64_t>(alternative.next);
-  return nb::make_tuple(alternative.head, next, alternative.tail, nb::tuple(conditions), nb::tuple(updates));
+  const std::int64_t next =
+      alternative.next == kNone ? -1 : static_cast<std::int64_t>(alternative.next);
+  return nb::make_tuple(alternative.head, next, alternative.tail, nb::tuple(conditions),
+                        nb::tuple(updates));
 }
 
 nb::tuple term_tuple(const std::vector<Term>& terms) {
@@ -206,7 +213,8 @@ nb::tuple node_of(const TermStore& store, Term t) {
     case Kind::Concat: {
       std::vector<Term> items;
       Term rest = t;
-      for (; store.node(rest).kind == Kind::Concat; rest = store.node(rest).b) items.push_back(store.node(rest).a);
+      for (; store.node(rest).kind == Kind::Concat; rest = store.node(rest).b)
+        items.push_back(store.node(rest).a);
       items.push_back(rest);
       return nb::make_tuple("concat", term_tuple(items));
     }
@@ -233,7 +241,8 @@ nb::tuple node_of(const TermStore& store, Term t) {
   return nb::make_tuple("residual");
 }
 
-ParamValue param_of(const std::vector<std::uint64_t>& bits, const std::vector<std::uint64_t>& counters) {
+ParamValue param_of(const std::vector<std::uint64_t>& bits,
+                    const std::vector<std::uint64_t>& counters) {
   ParamValue value;
   for (const std::uint64_t bit : bits) value.apply({Update::Op::See, checked_index(bit), 0, 0});
   for (const std::uint64_t counter : counters) value.counters.push_back(checked_value(counter));
@@ -241,7 +250,8 @@ ParamValue param_of(const std::vector<std::uint64_t>& bits, const std::vector<st
 }
 
 nb::tuple param_tuple(const TermStore& store, std::uint64_t param) {
-  if (param >= store.param_count()) throw GrammarFault("parameter " + std::to_string(param) + " is not of this store");
+  if (param >= store.param_count())
+    throw GrammarFault("parameter " + std::to_string(param) + " is not of this store");
   const ParamValue& value = store.param_value(static_cast<Param>(param));
   nb::list bits;
   for (std::uint32_t bit = 0; bit < value.bits.size() * 64; ++bit) {
@@ -276,105 +286,163 @@ void bind_terms(nb::module_& m) {
   using nb::arg;
   using Ids = std::vector<std::uint64_t>;
   nb::class_<TermStore>(m, "TermStore")
-      .def("__init__", [](TermStore* self, const nb::object& limits) { new (self) TermStore(limits_of(limits)); },
-           arg("limits") = nb::none())
+      .def(
+          "__init__",
+          [](TermStore* self, const nb::object& limits) {
+            new (self) TermStore(limits_of(limits));
+          },
+          arg("limits") = nb::none())
       .def_prop_ro_static("NOTHING", [](const nb::object&) { return kNothing; })
       .def_prop_ro_static("EMPTY", [](const nb::object&) { return kEmpty; })
-      .def("chars", [](TermStore& s, const Ranges& ranges) { return s.chars(ranges_of(ranges)); }, arg("ranges"))
-      .def("literal", [](TermStore& s, const nb::bytes& text) { return s.literal(view(text)); }, arg("text"))
-      .def("literals",
-           [](TermStore& s, const std::vector<nb::bytes>& texts) {
-             std::vector<std::string> copies;
-             for (const nb::bytes& text : texts) copies.emplace_back(view(text));
-             return s.literals(std::move(copies));
-           },
-           arg("texts"))
-      .def("concat", [](TermStore& s, const Ids& terms) { return s.concat(std::span<const Term>(checked(s, terms))); },
-           arg("terms"))
-      .def("union", [](TermStore& s, const Ids& terms) { return s.join(checked(s, terms)); }, arg("terms"))
-      .def("intersect", [](TermStore& s, const Ids& terms) { return s.intersect(checked(s, terms)); }, arg("terms"))
-      .def("complement", [](TermStore& s, std::uint64_t t) { return s.complement(checked(s, t)); }, arg("term"))
-      .def("repeat",
-           [](TermStore& s, std::uint64_t t, std::uint64_t min, const std::optional<std::uint64_t>& max) {
-             if (min >= kUnbounded || (max && *max >= kUnbounded)) {
-               throw GrammarFault("a repetition count exceeds 2**32 - 2");
-             }
-             return s.repeat(checked(s, t), static_cast<std::uint32_t>(min),
-                             max ? static_cast<std::uint32_t>(*max) : kUnbounded);
-           },
-           arg("term"), arg("min"), arg("max").none())
-      .def("json", [](TermStore& s, std::uint64_t t) { return s.json(checked(s, t)); }, arg("term"))
+      .def(
+          "chars", [](TermStore& s, const Ranges& ranges) { return s.chars(ranges_of(ranges)); },
+          arg("ranges"))
+      .def(
+          "literal", [](TermStore& s, const nb::bytes& text) { return s.literal(view(text)); },
+          arg("text"))
+      .def(
+          "literals",
+          [](TermStore& s, const std::vector<nb::bytes>& texts) {
+            std::vector<std::string> copies;
+            for (const nb::bytes& text : texts) copies.emplace_back(view(text));
+            return s.literals(std::move(copies));
+          },
+          arg("texts"))
+      .def(
+          "concat",
+          [](TermStore& s, const Ids& terms) {
+            return s.concat(std::span<const Term>(checked(s, terms)));
+          },
+          arg("terms"))
+      .def(
+          "union", [](TermStore& s, const Ids& terms) { return s.join(checked(s, terms)); },
+          arg("terms"))
+      .def(
+          "intersect",
+          [](TermStore& s, const Ids& terms) { return s.intersect(checked(s, terms)); },
+          arg("terms"))
+      .def(
+          "complement", [](TermStore& s, std::uint64_t t) { return s.complement(checked(s, t)); },
+          arg("term"))
+      .def(
+          "repeat",
+          [](TermStore& s, std::uint64_t t, std::uint64_t min,
+             const std::optional<std::uint64_t>& max) {
+            if (min >= kUnbounded || (max && *max >= kUnbounded)) {
+              throw GrammarFault("a repetition count exceeds 2**32 - 2");
+            }
+            return s.repeat(checked(s, t), static_cast<std::uint32_t>(min),
+                            max ? static_cast<std::uint32_t>(*max) : kUnbounded);
+          },
+          arg("term"), arg("min"), arg("max").none())
+      .def(
+          "json", [](TermStore& s, std::uint64_t t) { return s.json(checked(s, t)); }, arg("term"))
       .def("rule", &TermStore::rule, arg("name"))
-      .def("define",
-           [](TermStore& s, std::uint64_t rule, std::uint64_t body) { s.define(checked_rule(s, rule), checked(s, body)); },
-           arg("rule"), arg("body"))
-      .def("define_template",
-           [](TermStore& s, std::uint64_t rule, const nb::sequence& alternatives) {
-             std::vector<Alternative> items;
-             for (const nb::handle item : alternatives) items.push_back(alternative_of(s, item));
-             s.define_template(checked_rule(s, rule), std::move(items));
-           },
-           arg("rule"), arg("alternatives"))
-      .def("param",
-           [](TermStore& s, const Ids& bits, const Ids& counters) { return s.param(param_of(bits, counters)); },
-           arg("bits") = Ids{}, arg("counters") = Ids{})
-      .def("call",
-           [](TermStore& s, std::uint64_t rule, std::uint64_t param) {
-             param_tuple(s, param);
-             return s.call(checked_rule(s, rule), static_cast<Param>(param));
-           },
-           arg("rule"), arg("param") = 0)
-      .def("import_term",
-           [](TermStore& s, TermStore& other, std::uint64_t t) {
-             if (&s == &other) return checked(s, t);
-             return import_term(s, other, checked(other, t));
-           },
-           arg("other"), arg("term"))
-      .def("is_nullable", [](TermStore& s, std::uint64_t t) { return accepts_empty(s, checked(s, t)); }, arg("term"))
-      .def("is_empty",
-           [](TermStore& s, std::uint64_t t) {
-             const Term term = checked(s, t);
-             s.begin_step();
-             const bool empty = s.has(term, kHasCall) ? accepts_nothing(s, term) : s.is_empty(term);
-             s.end_step();
-             return empty;
-           },
-           arg("term"))
-      .def("is_regular", [](TermStore& s, std::uint64_t t) { return !s.has(checked(s, t), kHasCall); }, arg("term"))
-      .def("derivative",
-           [](TermStore& s, std::uint64_t t, std::uint64_t byte) {
-             const Term term = checked(s, t);
-             if (byte > 255) throw GrammarFault(std::to_string(byte) + " is not a byte");
-             if (s.has(term, kHasCall)) throw GrammarFault("derivative() takes a regular term");
-             return s.step(term, static_cast<unsigned>(byte));
-           },
-           arg("term"), arg("byte"))
-      .def("node", [](TermStore& s, std::uint64_t t) { return node_of(s, checked(s, t)); }, arg("term"))
-      .def("rule_name", [](TermStore& s, std::uint64_t rule) { return s.rule_info(checked_rule(s, rule)).name; }, arg("rule"))
-      .def("rule_body",
-           [](TermStore& s, std::uint64_t rule) -> nb::object {
-             const RuleInfo& info = s.rule_info(checked_rule(s, rule));
-             if (!info.defined) return nb::none();
-             if (!info.is_template) return nb::int_(info.body);
-             nb::list alternatives;
-             for (const Alternative& alternative : info.alternatives) alternatives.append(to_tuple(alternative));
-             return alternatives;
-           },
-           arg("rule"))
-      .def("param_value", [](TermStore& s, std::uint64_t param) { return param_tuple(s, param); }, arg("param"))
+      .def(
+          "define",
+          [](TermStore& s, std::uint64_t rule, std::uint64_t body) {
+            s.define(checked_rule(s, rule), checked(s, body));
+          },
+          arg("rule"), arg("body"))
+      .def(
+          "define_template",
+          [](TermStore& s, std::uint64_t rule, const nb::sequence& alternatives) {
+            std::vector<Alternative> items;
+            for (const nb::handle item : alternatives) items.push_back(alternative_of(s, item));
+            s.define_template(checked_rule(s, rule), std::move(items));
+          },
+          arg("rule"), arg("alternatives"))
+      .def(
+          "param",
+          [](TermStore& s, const Ids& bits, const Ids& counters) {
+            return s.param(param_of(bits, counters));
+          },
+          arg("bits") = Ids{}, arg("counters") = Ids{})
+      .def(
+          "call",
+          [](TermStore& s, std::uint64_t rule, std::uint64_t param) {
+            param_tuple(s, param);
+            return s.call(checked_rule(s, rule), static_cast<Param>(param));
+          },
+          arg("rule"), arg("param") = 0)
+      .def(
+          "import_term",
+          [](TermStore& s, TermStore& other, std::uint64_t t) {
+            if (&s == &other) return checked(s, t);
+            return import_term(s, other, checked(other, t));
+          },
+          arg("other"), arg("term"))
+      .def(
+          "is_nullable",
+          [](TermStore& s, std::uint64_t t) { return accepts_empty(s, checked(s, t)); },
+          arg("term"))
+      .def(
+          "is_empty",
+          [](TermStore& s, std::uint64_t t) {
+            const Term term = checked(s, t);
+            s.begin_step();
+            const bool empty = s.has(term, kHasCall) ? accepts_nothing(s, term) : s.is_empty(term);
+            s.end_step();
+            return empty;
+          },
+          arg("term"))
+      .def(
+          "is_regular",
+          [](TermStore& s, std::uint64_t t) { return !s.has(checked(s, t), kHasCall); },
+          arg("term"))
+      .def(
+          "derivative",
+          [](TermStore& s, std::uint64_t t, std::uint64_t byte) {
+            const Term term = checked(s, t);
+            if (byte > 255) throw GrammarFault(std::to_string(byte) + " is not a byte");
+            if (s.has(term, kHasCall)) throw GrammarFault("derivative() takes a regular term");
+            return s.step(term, static_cast<unsigned>(byte));
+          },
+          arg("term"), arg("byte"))
+      .def(
+          "node", [](TermStore& s, std::uint64_t t) { return node_of(s, checked(s, t)); },
+          arg("term"))
+      .def(
+          "rule_name",
+          [](TermStore& s, std::uint64_t rule) { return s.rule_info(checked_rule(s, rule)).name; },
+          arg("rule"))
+      .def(
+          "rule_body",
+          [](TermStore& s, std::uint64_t rule) -> nb::object {
+            const RuleInfo& info = s.rule_info(checked_rule(s, rule));
+            if (!info.defined) return nb::none();
+            if (!info.is_template) return nb::int_(info.body);
+            nb::list alternatives;
+            for (const Alternative& alternative : info.alternatives)
+              alternatives.append(to_tuple(alternative));
+            return alternatives;
+          },
+          arg("rule"))
+      .def(
+          "param_value", [](TermStore& s, std::uint64_t param) { return param_tuple(s, param); },
+          arg("param"))
       .def("__len__", &TermStore::size);
 
   nb::class_<Recognizer>(m, "Recognizer")
-      .def("__init__",
-           [](Recognizer* self, TermStore& store, std::uint64_t start, const nb::object& limits) {
-             new (self) Recognizer(store, checked(store, start), limits_of(limits));
-           },
-           arg("store"), arg("start"), arg("limits") = nb::none())
-      .def("accepts", [](Recognizer& r, const nb::bytes& text) { return r.accepts(view(text)); }, arg("text"))
-      .def("accepts_prefix",
-           [](Recognizer& r, const nb::bytes& text) { return r.longest_prefix(view(text)) == text.size(); }, arg("text"))
-      .def("longest_prefix", [](Recognizer& r, const nb::bytes& text) { return r.longest_prefix(view(text)); },
-           arg("text"));
+      .def(
+          "__init__",
+          [](Recognizer* self, TermStore& store, std::uint64_t start, const nb::object& limits) {
+            new (self) Recognizer(store, checked(store, start), limits_of(limits));
+          },
+          arg("store"), arg("start"), arg("limits") = nb::none())
+      .def(
+          "accepts", [](Recognizer& r, const nb::bytes& text) { return r.accepts(view(text)); },
+          arg("text"))
+      .def(
+          "accepts_prefix",
+          [](Recognizer& r, const nb::bytes& text) {
+            return r.longest_prefix(view(text)) == text.size();
+          },
+          arg("text"))
+      .def(
+          "longest_prefix",
+          [](Recognizer& r, const nb::bytes& text) { return r.longest_prefix(view(text)); },
+          arg("text"));
 }
 
 }  // namespace grammaton
