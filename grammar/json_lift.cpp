@@ -85,6 +85,26 @@ Term TermStore::json(Term x, std::uint32_t phase, bool restricted) {
   return intern(Kind::Json, flags, x, phase, restricted ? 1 : 0);
 }
 
+std::unique_ptr<TermStore> TermStore::with_json_strings(const Limits& limits) {
+  static const TermStore kept = [] {
+    TermStore store{Limits{}};
+    std::vector<Term> queue{store.concat(store.json(store.any_text()), store.byte('"'))};
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      const Row row = store.row(queue[i]);
+      for (unsigned c = 1; c < row.classes; ++c) {
+        const Term next = store.target(row, c);
+        if (std::ranges::find(queue, next) == queue.end()) queue.push_back(next);
+      }
+    }
+    return store;
+  }();
+  auto store = std::make_unique<TermStore>(kept);
+  store->limits_ = limits;
+  store->salt_ = next_salt();
+  store->reserve();
+  return store;
+}
+
 Term TermStore::json_raw(Term x, Term rest) {
   if (x == kNothing || rest == kNothing) return kNothing;
   if (rest == kEmpty) return json(x, 0, true);

@@ -497,7 +497,7 @@ NormalForm normalise(TermStore& source, Term start, const Spelling& spelling,
   const std::vector<Rule> order = reachable_rules(source, start);
   const NullableRules nullable(source, order);
   NormalForm form;
-  form.store = std::make_unique<TermStore>(limits);
+  form.store = TermStore::with_json_strings(limits);
   form.store->merge_keys();
   if (!spelling.all) form.store->restrict_characters(spelling.whole, spelling.joined);
   Copy copy(source, *form.store);

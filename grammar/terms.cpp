@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <random>
 #include <tuple>
 
@@ -27,10 +28,6 @@ namespace {
 // Room for a middling grammar from the start; growing there in steps cost a tenth of a compile.
 constexpr std::size_t kExpectedTerms = 2048;
 
-std::uint64_t next_salt() {
-  static std::mt19937_64 generator{process_key()};
-  return generator();
-}
 
 std::uint8_t inherited(const Node& n) {
   return n.flags & static_cast<std::uint8_t>(kHasCall | kMaybeEmpty | kEndless);
@@ -38,10 +35,21 @@ std::uint8_t inherited(const Node& n) {
 
 }  // namespace
 
-TermStore::TermStore(const Limits& limits) : limits_(limits), salt_(next_salt()) {
+std::uint64_t TermStore::next_salt() {
+  static std::mutex mutex;
+  static std::mt19937_64 generator{process_key()};
+  const std::scoped_lock lock(mutex);
+  return generator();
+}
+
+void TermStore::reserve() {
   nodes_.reserve(kExpectedTerms);
   facts_.reserve(kExpectedTerms);
   targets_.reserve(kExpectedTerms);
+}
+
+TermStore::TermStore(const Limits& limits) : limits_(limits), salt_(next_salt()) {
+  reserve();
   intern(Kind::Nothing, 0, 0, 0, 0);
   intern(Kind::Empty, kNullable, 0, 0, 0);
   params_.emplace_back();
