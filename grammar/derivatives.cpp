@@ -5,6 +5,7 @@
 // removed, by a breadth-first search that is remembered for every term it settles.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <deque>
 
 #include "grammar/terms.hpp"
@@ -12,12 +13,14 @@
 namespace grammaton {
 
 std::uint32_t TermStore::intern_map(const std::array<std::uint8_t, 256>& of) {
-  std::uint64_t h = 7;
-  for (unsigned i = 0; i < 256; i += 8) {
-    std::uint64_t word = 0;
-    for (unsigned k = 0; k < 8; ++k) word = (word << 8) | of[i + k];
-    h = mix64(h + 1, word);
+  // Four lanes, because one chain of 32 multiplications was a tenth of the time of a cold mask.
+  std::array<std::uint64_t, 32> words;
+  std::memcpy(words.data(), of.data(), sizeof(words));
+  std::array<std::uint64_t, 4> lanes{7, 11, 13, 17};
+  for (unsigned i = 0; i < 32; i += 4) {
+    for (unsigned k = 0; k < 4; ++k) lanes[k] = mix64(lanes[k] + 1, words[i + k]);
   }
+  const std::uint64_t h = mix64(mix64(lanes[0], lanes[1]), mix64(lanes[2] + 1, lanes[3]));
   const std::uint32_t known =
       map_lookup_.find(h, [&](std::uint32_t i) { return maps_[i].of == of; });
   if (known != kNone) return known;
