@@ -1,0 +1,71 @@
+"""`python -m grammaton.fuzz`: runs the targets and prints what they find.
+
+    --seconds S     how long, shared equally by the targets (30)
+    --seed N        which cases (0); the same seed draws the same cases
+    --target NAME   only this one
+    --replay CASE   checks one case of `--target`, in the JSON that a finding prints
+
+The exit status is 1 when there are findings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+
+from grammaton.fuzz.matcher import Matchers
+from grammaton.fuzz.patterns import Patterns
+from grammaton.fuzz.schemas import Schemas
+from grammaton.fuzz.search import Report, Target, failure_of, search
+
+TARGETS: dict[str, Target] = {target.name: target for target in (Patterns(), Schemas(), Matchers())}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m grammaton.fuzz", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--target", choices=TARGETS)
+    parser.add_argument("--replay", metavar="CASE")
+    options = parser.parse_args(arguments)
+    if options.replay is not None:
+        if options.target is None:
+            parser.error("--replay needs --target")
+        return _replay(TARGETS[options.target], options.replay)
+    names = [options.target] if options.target else list(TARGETS)
+    status = 0
+    for name in names:
+        report = search(TARGETS[name], seed=options.seed, seconds=options.seconds / len(names))
+        _print(report, options.seed)
+        status |= report.finding is not None
+    return status
+
+
+def _print(report: Report, seed: int) -> None:
+    finding = report.finding
+    print(f"{report.target}: {report.cases} cases, {'no finding' if finding is None else 'FAILED'}")
+    if finding is not None:
+        print(f"  {finding.message}")
+        print(f"  case {finding.number} of seed {seed}, made smaller; again with")
+        case = shlex.quote(json.dumps(finding.case))
+        print(f"    python -m grammaton.fuzz --target {report.target} --replay {case}")
+
+
+def _replay(target: Target, text: str) -> int:
+    try:
+        case = json.loads(text)
+    except ValueError as error:
+        print(f"--replay: not JSON: {error}", file=sys.stderr)
+        return 2
+    failure = failure_of(target, case)
+    print(f"{target.name}: {'everything holds' if failure is None else failure[1]}")
+    return int(failure is not None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
