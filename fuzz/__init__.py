@@ -24,13 +24,13 @@ library and numpy, which is all there is here. So this can be run wherever the l
 
     python -m grammaton.fuzz --seconds 60
 
-Cost: a case takes about a millisecond (patterns, schemas) or ten (matcher), mostly in the library;
-the memory of a case is gone after it. Shrinking a finding takes at most 15 seconds. A case that
-hangs or kills the process is not caught here; the seed finds it again.
+Cost: a case takes about a millisecond, most of it in the library, and one that takes ten seconds is
+a finding. Shrinking a finding takes at most 15 seconds. A case that never ends or that kills the
+process is not caught here; the seed finds it again.
 """
 
 from __future__ import annotations
 
-from grammaton.fuzz.search import Fault, Finding, Report, Target, search
+from grammaton.fuzz.target import Fault, Finding, Report, Target, search
 
 __all__ = ["Fault", "Finding", "Report", "Target", "search"]

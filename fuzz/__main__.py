@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from grammaton.fuzz.matcher import Matchers
 from grammaton.fuzz.patterns import Patterns
 from grammaton.fuzz.schemas import Schemas
-from grammaton.fuzz.search import Report, Target, failure_of, search
+from grammaton.fuzz.target import Report, Target, failure_of, search
 
 TARGETS: dict[str, Target] = {target.name: target for target in (Patterns(), Schemas(), Matchers())}
 

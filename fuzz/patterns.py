@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from grammaton.errors import GrammarError, LimitExceeded
-from grammaton.fuzz.search import Case, Fault, Target, mutate_text, without_parts
+from grammaton.fuzz.target import Case, Fault, Target, mutate_text, without_parts
 from grammaton.grammar.grammar import Grammar
 
 _TEXT = "aab1_é漢😀 -\n"

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from grammaton.errors import GrammatonError
-from grammaton.fuzz.search import Case, Fault, Target, mutate_text, smaller_value, without_parts
+from grammaton.fuzz.target import Case, Fault, Target, mutate_text, smaller_value, without_parts
 from grammaton.grammar.grammar import Grammar
 from grammaton.index import Matcher, Vocabulary, compile
 

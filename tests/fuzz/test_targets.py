@@ -14,9 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from grammaton.errors import GrammarError
-from grammaton.fuzz import Fault, Target, matcher, schemas, search
+from grammaton.fuzz import Fault, Target, matcher, schemas, search, target
 from grammaton.fuzz.__main__ import TARGETS, main
-from grammaton.fuzz.search import failure_of, smaller_value, without_parts
+from grammaton.fuzz.target import failure_of, smaller_value, without_parts
 from grammaton.grammar.grammar import Grammar
 from grammaton.index import compile
 
@@ -173,6 +173,11 @@ def test_forks_that_share_their_position_are_found(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Lying, "fork", lambda self: self)
     plant(monkeypatch, matcher)
     found("matcher")
+
+
+def test_slow_cases_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target, "SLOW_SECONDS", -1.0)
+    assert found("patterns") == ("slow", {"pattern": "", "texts": []})
 
 
 class Small(Target):

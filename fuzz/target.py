@@ -15,6 +15,8 @@ from random import Random
 from typing import Any, ClassVar, TypeVar
 
 SHRINK_SECONDS = 15.0
+SLOW_SECONDS = 10.0
+"""CPU time from which a case is a finding of its own: no input may keep the library busy."""
 
 Case = Any
 """A JSON value: None, bool, int, float, str, and lists and dicts of them."""
@@ -103,13 +105,15 @@ def search(
 
 def failure_of(target: Target, case: Case) -> tuple[str, str] | None:
     """The kind of a case's failure and a message; None when everything held."""
+    began = time.process_time()
     try:
         target.check(case)
     except Fault as fault:
         return fault.kind, str(fault)
     except Exception as error:
         return f"{type(error).__name__} came out", "".join(traceback.format_exception(error)[-4:])
-    return None
+    spent = time.process_time() - began
+    return ("slow", f"slow: {spent:.1f} s of CPU time") if spent > SLOW_SECONDS else None
 
 
 def shrink(
