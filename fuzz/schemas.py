@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from random import Random
 from typing import Any
@@ -139,6 +140,10 @@ class Schemas(Target):
     def smaller(self, case: Case) -> Iterator[Case]:
         for names in without_parts(list(case["options"])):
             yield {**case, "options": {name: case["options"][name] for name in names}}
+        if isinstance(case["schema"], str):
+            # A value has smaller ones that are schemas still; a text has few.
+            with suppress(ValueError, RecursionError):
+                yield {**case, "schema": json.loads(case["schema"])}
         for schema in smaller_value(case["schema"]):
             yield {**case, "schema": schema}
 
