@@ -154,7 +154,11 @@ def smaller_value(value: Case) -> Iterator[Case]:
             for less in smaller_value(part):
                 yield [*value[:at], less, *value[at + 1 :]]
     elif isinstance(value, dict):
-        yield from value.values()
+        for part in value.values():
+            yield part
+            # Schemas stand in lists and maps inside schemas, which are none themselves.
+            yield from part.values() if isinstance(part, dict) else ()
+            yield from part if isinstance(part, list) else ()
         for keys in without_parts(list(value)):
             yield {key: value[key] for key in keys}
         for key, part in value.items():
