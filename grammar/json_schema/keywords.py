@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from grammaton.errors import GrammarError
+from grammaton.errors import GrammarError, LimitExceeded
 from grammaton.grammar.json_schema.document import (
     DRAFT_4,
     DRAFT_6,
@@ -43,6 +43,10 @@ from grammaton.grammar.json_schema.nodes import (
     bad,
 )
 from grammaton.grammar.json_schema.numbers import Bounds, exact
+from grammaton.grammar.json_schema.values import kind_of
+
+MOST_COUNTED = 2**32 - 2
+"""The highest count of a repetition that a term can hold."""
 
 TYPES = {
     "null": NULL,
@@ -98,7 +102,29 @@ def _count(node: Node, keyword: str, value: Any) -> int:
     number = exact(value)
     if number is None or number < 0 or number != int(number):
         raise bad(node, keyword, "a whole number of at least 0", value)
+    if number > MOST_COUNTED:
+        raise LimitExceeded(
+            f"{keyword} {value} is more than {MOST_COUNTED}, the highest count enforced "
+            f"(at {node.pointer}/{keyword})"
+        )
     return int(number)
+
+
+def _most(node: Node, keyword: str, value: Any) -> int | None:
+    """A maximum; None when no text is long enough to exceed it."""
+    number = exact(value)
+    return None if number is not None and number > MOST_COUNTED else _count(node, keyword, value)
+
+
+def _require_json(value: Any, pointer: str) -> None:
+    """Refuses what is no JSON value anywhere inside: NaN, an infinity, a Python object."""
+    kind_of(value, pointer)
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            _require_json(item, f"{pointer}/{index}")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _require_json(item, f"{pointer}/{escape(key)}")
 
 
 def _type(nodes: Nodes, node: Node, value: Any) -> None:
@@ -120,10 +146,12 @@ def _type(nodes: Nodes, node: Node, value: Any) -> None:
 def _enum(nodes: Nodes, node: Node, value: Any) -> None:
     if not isinstance(value, list):
         raise bad(node, "enum", "an array", value)
+    _require_json(value, f"{node.pointer}/enum")
     node.values = [*(node.values or ()), ("enum", value)]
 
 
 def _const(nodes: Nodes, node: Node, value: Any) -> None:
+    _require_json(value, f"{node.pointer}/const")
     node.values = [*(node.values or ()), ("const", [value])]
 
 
@@ -186,7 +214,7 @@ def _min_length(nodes: Nodes, node: Node, value: Any) -> None:
 
 
 def _max_length(nodes: Nodes, node: Node, value: Any) -> None:
-    _strings(node).max = _count(node, "maxLength", value)
+    _strings(node).max = _most(node, "maxLength", value)
 
 
 def _pattern(nodes: Nodes, node: Node, value: Any) -> None:
@@ -272,7 +300,7 @@ def _min_items(nodes: Nodes, node: Node, value: Any) -> None:
 
 
 def _max_items(nodes: Nodes, node: Node, value: Any) -> None:
-    _arrays(node).max = _count(node, "maxItems", value)
+    _arrays(node).max = _most(node, "maxItems", value)
 
 
 def _objects(node: Node) -> Objects:
@@ -323,7 +351,7 @@ def _min_properties(nodes: Nodes, node: Node, value: Any) -> None:
 
 
 def _max_properties(nodes: Nodes, node: Node, value: Any) -> None:
-    _objects(node).max = _count(node, "maxProperties", value)
+    _objects(node).max = _most(node, "maxProperties", value)
 
 
 def _dependencies(nodes: Nodes, node: Node, value: Any) -> None:

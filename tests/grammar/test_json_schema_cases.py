@@ -153,3 +153,26 @@ def test_indented_texts_nest_at_most_24_deep() -> None:
         deep = {"type": "array", "items": deep, "minItems": 1}
     with pytest.raises(errors.LimitExceeded):
         grammar_from_json_schema(deep, whitespace=1)
+
+
+@pytest.mark.parametrize("keyword", ["maxLength", "maxItems", "maxProperties"])
+def test_a_maximum_beyond_every_text_is_no_bound(keyword: str) -> None:
+    for value in (2**32 - 1, 2**64, 1e300):
+        recognizer = Recognizer(*grammar_from_json_schema({keyword: value}))
+        assert all(recognizer.accepts(text) for text in (b'"abc"', b"[1, 2]", b'{"a": 1}', b"5"))
+
+
+@pytest.mark.parametrize("keyword", ["minLength", "minItems", "minProperties"])
+def test_a_minimum_beyond_every_text_meets_the_limit(keyword: str) -> None:
+    for value in (2**32 - 1, 2**64, 1e300):
+        with pytest.raises(errors.LimitExceeded, match=f"/{keyword}"):
+            grammar_from_json_schema({keyword: value})
+
+
+@pytest.mark.parametrize("value", [float("inf"), [float("nan")], {"a": [float("-inf")]}, {1: 2}])
+def test_what_is_no_json_value_is_refused_wherever_it_stands(value: object) -> None:
+    for schema in ({"const": value}, {"enum": [1, value]}):
+        with pytest.raises(errors.GrammarError) as caught:
+            grammar_from_json_schema(schema)
+        assert caught.value.pointer is not None
+        assert caught.value.pointer.startswith(("/const", "/enum/1"))
