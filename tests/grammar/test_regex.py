@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import warnings
 from collections.abc import Callable
 
@@ -141,9 +140,7 @@ def test_any_text_is_an_ecma_pattern_or_an_error_with_its_place(pattern: str) ->
     ],
 )
 def test_counts_are_not_unrolled(pattern: str) -> None:
-    start = time.perf_counter()
     grammar = Grammar.from_regex(pattern)
-    assert time.perf_counter() - start < 0.5
     assert len(grammar.store) < 10_000
 
 
