@@ -20,7 +20,7 @@ void Machine::begin_step() {
 
 void Machine::check_room() const {
   const std::uint64_t used = frames_.size() + sets_.size();
-  if (used >= limits_.max_frames) {
+  if (used >= limits_.max_frames || members_.size() >= 4 * limits_.max_frames) {
     throw LimitFault(
         "the stacks need more than max_frames = " + std::to_string(limits_.max_frames) + " frames");
   }

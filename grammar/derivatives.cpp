@@ -369,13 +369,9 @@ bool TermStore::search_empty(Term start) {
   std::vector<std::uint32_t> parent{0};
   std::deque<std::uint32_t> open{0};
   std::unordered_map<Term, bool> visited{{start, true}};
-  auto searched = [this](Term u) {
-    const Kind kind = nodes_[u].kind;
-    return kind == Kind::Intersect || kind == Kind::Complement || kind == Kind::JsonRaw ||
-           (kind == Kind::Json && nodes_[u].c != 0);
-  };
+  // Every residual is explored here, whatever its kind: a nested question could come back to this one.
   auto settles = [&](Term u) {
-    return nullable(u) || facts_[u].emptiness == 1 || (!searched(u) && !is_empty(u));
+    return nullable(u) || facts_[u].emptiness == 1 || !has(u, kMaybeEmpty);
   };
   // Depth first finds an end of a wide language at once (a leap second's time: 15 states instead of
   // 6,600); breadth first takes over, because a counter can make the depth very long.
@@ -399,7 +395,6 @@ bool TermStore::search_empty(Term start) {
         }
         return false;
       }
-      if (!searched(u)) continue;  // settled as empty
       if (queue.size() > limits_.max_step_terms) {
         throw LimitFault(
             "deciding whether an intersection is empty took more than "

@@ -40,6 +40,11 @@ struct Escape {
 constexpr Escape kEscapes[] = {{'"', '"'},  {'\\', '\\'}, {'/', '/'},  {'b', '\b'},
                                {'f', '\f'}, {'n', '\n'},  {'r', '\r'}, {'t', '\t'}};
 
+// Bytes that only stand inside a character.
+bool continues_character(const ByteSet& set) {
+  return (set.words[0] | set.words[1] | set.words[3]) == 0;
+}
+
 }  // namespace
 
 Term TermStore::json(Term x, std::uint32_t phase, bool restricted) {
@@ -58,23 +63,27 @@ Term TermStore::json(Term x, std::uint32_t phase, bool restricted) {
   }
   if (phase == 0) {
     // Homomorphic over whole characters, so that strings of any content are one shared term and
-    // bounded ones are counts of it.
-    if (x == kEmpty) return kEmpty;
-    const Node n = nodes_[x];
-    const Term head = n.kind == Kind::Concat ? n.a : x;
-    const Node h = nodes_[head];
-    const bool repeated = h.kind == Kind::Repeat && h.a == any_char();
-    if (repeated || head == any_char()) {
-      const Term lifted =
-          repeated ? repeat(json_char(restricted), h.b, h.c) : json_char(restricted);
-      return n.kind == Kind::Concat ? concat(lifted, json(n.b, 0, restricted)) : lifted;
-    }
-    // Inside a raw character there is one way to go on: its next byte.
-    if (h.kind == Kind::Bytes && !restricted) {
-      const ByteSet& set = sets_[h.a];
-      if ((set.words[0] | set.words[1] | set.words[3]) == 0) {
-        return n.kind == Kind::Concat ? concat(head, json(n.b, 0, restricted)) : head;
+    // bounded ones are counts of it. Inside a raw character there is one way to go on: its next byte.
+    std::vector<Term> heads;
+    for (;;) {
+      if (x == kEmpty) return concat(heads);
+      const Node n = nodes_[x];
+      const Term head = n.kind == Kind::Concat ? n.a : x;
+      const Node h = nodes_[head];
+      if (head == any_char()) {
+        heads.push_back(json_char(restricted));
+      } else if (h.kind == Kind::Repeat && h.a == any_char()) {
+        heads.push_back(repeat(json_char(restricted), h.b, h.c));
+      } else if (h.kind == Kind::Bytes && !restricted && continues_character(sets_[h.a])) {
+        heads.push_back(head);
+      } else {
+        break;
       }
+      x = n.kind == Kind::Concat ? n.b : kEmpty;
+    }
+    if (!heads.empty()) {
+      heads.push_back(json(x, 0, restricted));
+      return concat(heads);
     }
   }
   const Node& n = nodes_[x];
@@ -268,7 +277,8 @@ Row TermStore::json_all_but_few_row(Term x) {
     if (cls == targets.size()) targets.push_back(to);
     of[byte] = static_cast<std::uint8_t>(cls);
   };
-  ByteSet raw = maps_[row(u).map].live & maps_[any.map].live;
+  const Row excluded = row(u);
+  ByteSet raw = maps_[excluded.map].live & maps_[any.map].live;
   raw.remove('\\');
   raw.each([&](unsigned b) {
     change(b, json(intersect({step(any_text(), b), raw_complement(step(u, b))})));

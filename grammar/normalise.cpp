@@ -281,7 +281,9 @@ class ProductiveRules {
 
   // Whether an alternative's own parts can end.
   bool present(const Alternative& alternative) {
-    return ends(alternative.head) && ends(alternative.tail);
+    const bool next_ends = alternative.next == kNone || of_[alternative.next] ||
+                           source_.rule_info(alternative.next).is_template;
+    return next_ends && ends(alternative.head) && ends(alternative.tail);
   }
 
  private:

@@ -79,6 +79,46 @@ std::uint32_t TermStore::intern_set(const ByteSet& set) {
   return index;
 }
 
+std::uint16_t TermStore::height_of(Kind kind, std::uint32_t a, std::uint32_t b) const {
+  unsigned height = 0;
+  const auto over = [&](Term t) { height = std::max<unsigned>(height, nodes_[t].height + 1u); };
+  switch (kind) {
+    case Kind::Nothing:
+    case Kind::Empty:
+    case Kind::Bytes:
+    case Kind::Chars:
+    case Kind::Call:
+      break;
+    case Kind::Concat:
+      over(a);
+      height = std::max<unsigned>(height, nodes_[b].height);
+      break;
+    case Kind::JsonRaw:
+      over(a);
+      over(b);
+      break;
+    case Kind::Complement:
+    case Kind::Repeat:
+    case Kind::Json:
+    case Kind::NoSplit:
+      over(a);
+      break;
+    case Kind::Union:
+    case Kind::Intersect:
+      for (const Term t : list(a)) over(t);
+      break;
+    case Kind::Keys:
+    case Kind::KeyDigits:
+      for (std::size_t i = 1; i < list(a).size(); i += 2) over(list(a)[i]);
+      break;
+  }
+  if (height > kMostHeight) {
+    throw LimitFault("the grammar nests operators more than " + std::to_string(kMostHeight) +
+                     " deep");
+  }
+  return static_cast<std::uint16_t>(height);
+}
+
 Hash128 TermStore::structural_hash(Kind kind, std::uint32_t a, std::uint32_t b,
                                    std::uint32_t c) const {
   Hash128 h;
@@ -91,6 +131,7 @@ Hash128 TermStore::structural_hash(Kind kind, std::uint32_t a, std::uint32_t b,
       for (const std::uint64_t w : sets_[a].words) h.add(w);
       break;
     case Kind::Chars:
+      h.add(b);
       for (const CodeRange& r : ranges_[a]) h.add((std::uint64_t{r.low} << 32) | r.high);
       break;
     case Kind::Concat:
@@ -148,7 +189,7 @@ Term TermStore::intern(Kind kind, std::uint8_t flags, std::uint32_t a, std::uint
         " new terms; the grammar is too ambiguous to follow");
   }
   const auto id = static_cast<Term>(nodes_.size());
-  nodes_.push_back({kind, flags, a, b, c, structural_hash(kind, a, b, c)});
+  nodes_.push_back({kind, flags, height_of(kind, a, b), a, b, c, structural_hash(kind, a, b, c)});
   facts_.emplace_back();
   table_.insert(h, id);
   return id;

@@ -38,6 +38,8 @@ inline constexpr std::uint32_t kNone = 0xFFFFFFFF;
 // Rows with at most this many live bytes (hexadecimal digits have 22) are made from the list of
 // them.
 inline constexpr unsigned kSparseBytes = 24;
+// Terms nest no deeper than this; functions over terms recurse once a level, some 300 bytes of stack.
+inline constexpr unsigned kMostHeight = 8000;
 
 // What the binding layer turns into the Python exceptions of grammaton.errors.
 struct GrammarFault : std::runtime_error {
@@ -95,6 +97,7 @@ enum Flag : std::uint8_t {
 struct Node {
   Kind kind;
   std::uint8_t flags;
+  std::uint16_t height;  // nesting, the spine of a Concat not counted: bounds every recursion
   std::uint32_t a;
   std::uint32_t b;
   std::uint32_t c;
@@ -263,6 +266,7 @@ class TermStore {
   static std::uint64_t next_salt();
   void reserve();
   Term intern(Kind kind, std::uint8_t flags, std::uint32_t a, std::uint32_t b, std::uint32_t c);
+  std::uint16_t height_of(Kind kind, std::uint32_t a, std::uint32_t b) const;
   Hash128 structural_hash(Kind kind, std::uint32_t a, std::uint32_t b, std::uint32_t c) const;
   std::span<const Term> list(std::uint32_t index) const {
     return {lists_.data() + list_index_[index].first, list_index_[index].second};
@@ -273,7 +277,7 @@ class TermStore {
   void sort_by_hash(std::vector<Term>& items) const;
   bool factor(std::vector<Term>& items);
   bool merge_counts(std::vector<Term>& items);
-  Term literal_trie(std::span<const std::string> texts, std::size_t depth);
+  Term literal_trie(std::span<const std::string> texts, std::size_t depth, unsigned branches);
   Term utf8_term(const CodeRanges& ranges, bool joined);
   Term continuation_term(const CodeRanges& ranges, unsigned count, bool joined);
   Term lead_term(const CodeRanges& ranges, unsigned count, unsigned lead, bool joined);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr CodeRange kSurrogates{0xD800, 0xDFFF};
 constexpr std::uint32_t kLastCodePoint = 0x10FFFF;
+constexpr unsigned kMostBranches = 1000;  // of a literal trie, one inside another
 
 // The part of `ranges` inside [low, high], shifted down by low.
 CodeRanges slice(const CodeRanges& ranges, std::uint32_t low, std::uint32_t high) {
@@ -225,43 +226,48 @@ Term TermStore::literal(std::string_view text) {
   return concat(items);
 }
 
-Term TermStore::literal_trie(std::span<const std::string> texts, std::size_t depth) {
-  // texts are sorted and distinct and agree on their first `depth` bytes.
-  if (texts.size() == 1) return literal(std::string_view(texts[0]).substr(depth));
-  std::vector<Term> branches;
+// texts are sorted and distinct and agree on their first `depth` bytes.
+Term TermStore::literal_trie(std::span<const std::string> texts, std::size_t depth, unsigned branches) {
+  const std::string_view first = std::string_view(texts.front()).substr(depth);
+  if (texts.size() == 1) return literal(first);
+  if (branches == kMostBranches) {  // each text begins the next: no trie worth its recursion
+    std::vector<Term> all;
+    for (const std::string& text : texts) all.push_back(literal(std::string_view(text).substr(depth)));
+    return join(std::move(all));
+  }
+  // Sorted, so what the first and the last share all of them share; characters stay whole.
+  const std::string_view last = std::string_view(texts.back()).substr(depth);
+  std::size_t common = 0;
+  while (common < first.size() && common < last.size() && first[common] == last[common]) ++common;
+  while (common > 0 && common < last.size() && (static_cast<unsigned char>(last[common]) & 0xC0) == 0x80) --common;
+  const std::size_t fork = depth + common;
+  std::vector<Term> ways;
   std::size_t i = 0;
-  if (texts[0].size() == depth) {
-    branches.push_back(kEmpty);
+  if (texts[0].size() == fork) {
+    ways.push_back(kEmpty);
     i = 1;
   }
   while (i < texts.size()) {
-    const auto lead = static_cast<unsigned char>(texts[i][depth]);
+    const auto lead = static_cast<unsigned char>(texts[i][fork]);
     const std::size_t width = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-    const std::string_view first = std::string_view(texts[i]).substr(depth, width);
-    std::size_t j = i + 1;
-    while (j < texts.size() && std::string_view(texts[j]).substr(depth, width) == first) ++j;
-    if (first.size() < width)
+    const std::string_view head = std::string_view(texts[i]).substr(fork, width);
+    if (head.size() < width) {
       throw GrammarFault("a literal is not valid UTF-8; it ends inside a character");
-    branches.push_back(
-        concat(literal(first), literal_trie(texts.subspan(i, j - i), depth + width)));
+    }
+    std::size_t j = i + 1;
+    while (j < texts.size() && std::string_view(texts[j]).substr(fork, width) == head) ++j;
+    ways.push_back(
+        concat(literal(head), literal_trie(texts.subspan(i, j - i), fork + width, branches + 1)));
     i = j;
   }
-  return join(std::move(branches));
+  return concat(literal(first.substr(0, common)), join(std::move(ways)));
 }
 
 Term TermStore::literals(std::vector<std::string> texts) {
   std::ranges::sort(texts);
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
   if (texts.empty()) return kNothing;
-  for (const std::string& text : texts) {
-    if (text.size() > 100'000)
-      return [&] {  // too deep for the recursive trie
-        std::vector<Term> all;
-        for (const std::string& each : texts) all.push_back(literal(each));
-        return join(std::move(all));
-      }();
-  }
-  return literal_trie(texts, 0);
+  return literal_trie(texts, 0, 0);
 }
 
 }  // namespace grammaton

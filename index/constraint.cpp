@@ -131,6 +131,7 @@ std::vector<std::uint32_t> Constraint::forced_tokens(SetId state) {
     }
     if (bits != 1 || index_->is_eos(token)) break;
     state = follow(state, index_->token(token));
+    if (state == kRejected) break;
     forced.push_back(token);
   }
   return forced;

@@ -24,7 +24,11 @@ std::shared_ptr<const FrameMask> Walker::known_frame(Place place, Term t) {
       index_.find({place.trie->uid(), place.node, store_.node(t).hash});
   if (mask != nullptr) {
     // References kept here outlive an eviction from the vocabulary's cache; they are bounded too.
-    if (frames_.size() > 65'536) frames_.clear();
+    if (frame_bytes_ + mask->memory() > limits_.mask_cache_bytes) {
+      frames_.clear();
+      frame_bytes_ = 0;
+    }
+    frame_bytes_ += mask->memory();
     frames_.emplace(FrameKey{place.trie->uid(), place.node, t}, mask);
   }
   return mask;

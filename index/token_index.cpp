@@ -4,6 +4,13 @@
 
 namespace grammaton {
 
+namespace {
+
+// A walk recurses once a byte of a token. Real tokens have at most some hundred bytes.
+constexpr std::size_t kLongestToken = 8192;
+
+}  // namespace
+
 std::size_t FrameMask::memory() const {
   std::size_t bytes = sizeof(FrameMask) + dense.size() * sizeof(Word) + sparse.size() * 4;
   if (rest) bytes += rest->memory();
@@ -41,6 +48,11 @@ TokenIndex::TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordina
   std::vector<Entry> entries;
   for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
     if (!matches_text(id)) continue;
+    if (tokens_[id].size() > kLongestToken) {
+      throw VocabularyFault("token " + std::to_string(id) + " has " +
+                            std::to_string(tokens_[id].size()) + " bytes; the most is " +
+                            std::to_string(kLongestToken));
+    }
     entries.push_back({id, 0, 0});
     longest_ = std::max(longest_, tokens_[id].size());
   }

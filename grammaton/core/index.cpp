@@ -16,8 +16,9 @@ namespace {
 using Mask = nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>;
 
 // The row of a caller's buffer that a mask goes to.
-std::uint32_t* mask_row(const nb::object& out, std::int64_t row, std::size_t words) {
-  nb::ndarray<> array;
+// The array keeps the buffer where it is while the mask is written without the GIL.
+std::uint32_t* mask_row(const nb::object& out, std::int64_t row, std::size_t words,
+                        nb::ndarray<>& array) {
   if (!nb::try_cast(out, array)) {
     throw VocabularyFault("a mask buffer must be a writable int32 array of shape (" +
                           std::to_string(words) + ",) or (B, " + std::to_string(words) +
@@ -138,7 +139,9 @@ void bind_index(nb::module_& m) {
           [](Matcher& self, const nb::object& out, std::int64_t row) {
             if (!out.is_none() && !writable(out))
               throw VocabularyFault("the mask buffer is read-only");
-            std::uint32_t* words = mask_row(out, row, self.constraint().index().mask_words());
+            nb::ndarray<> array;
+            std::uint32_t* words =
+                mask_row(out, row, self.constraint().index().mask_words(), array);
             nb::gil_scoped_release release;
             self.fill(words);
           },

@@ -17,6 +17,18 @@ namespace {
 
 using Ranges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
+// Bounds the terms made in a scope, also when it is left by an exception.
+class StepBudget {
+ public:
+  explicit StepBudget(TermStore& store) : store_(store) { store_.begin_step(); }
+  ~StepBudget() { store_.end_step(); }
+  StepBudget(const StepBudget&) = delete;
+  StepBudget& operator=(const StepBudget&) = delete;
+
+ private:
+  TermStore& store_;
+};
+
 Term checked(const TermStore& store, std::uint64_t term) {
   if (term >= store.size()) {
     throw GrammarFault("term " + std::to_string(term) + " is not of this store, which has " +
@@ -380,10 +392,8 @@ void bind_terms(nb::module_& m) {
           "is_empty",
           [](TermStore& s, std::uint64_t t) {
             const Term term = checked(s, t);
-            s.begin_step();
-            const bool empty = s.has(term, kHasCall) ? accepts_nothing(s, term) : s.is_empty(term);
-            s.end_step();
-            return empty;
+            const StepBudget budget(s);
+            return s.has(term, kHasCall) ? accepts_nothing(s, term) : s.is_empty(term);
           },
           arg("term"))
       .def(
