@@ -369,7 +369,8 @@ bool TermStore::search_empty(Term start) {
   std::vector<std::uint32_t> parent{0};
   std::deque<std::uint32_t> open{0};
   std::unordered_map<Term, bool> visited{{start, true}};
-  // Every residual is explored here, whatever its kind: a nested question could come back to this one.
+  // Every residual is explored here, whatever its kind: a nested question could come back to this
+  // one.
   auto settles = [&](Term u) {
     return nullable(u) || facts_[u].emptiness == 1 || !has(u, kMaybeEmpty);
   };

@@ -63,7 +63,8 @@ Term TermStore::json(Term x, std::uint32_t phase, bool restricted) {
   }
   if (phase == 0) {
     // Homomorphic over whole characters, so that strings of any content are one shared term and
-    // bounded ones are counts of it. Inside a raw character there is one way to go on: its next byte.
+    // bounded ones are counts of it. Inside a raw character there is one way to go on: its next
+    // byte.
     std::vector<Term> heads;
     for (;;) {
       if (x == kEmpty) return concat(heads);

@@ -16,7 +16,7 @@ namespace grammaton {
 namespace {
 
 constexpr std::uint32_t kAfterBackslash = 1;  // b of a Keys term; 0 between characters
-constexpr std::size_t kLongestKey = 1000;  // the trie is built recursively; longer ones stay lifts
+constexpr std::size_t kLongestKey = 200;  // the trie is built recursively; longer ones stay lifts
 constexpr std::string_view kEscapeLetters = "\"\\/bfnrt";
 constexpr std::string_view kEscapeMeanings = "\"\\/\b\f\n\r\t";
 

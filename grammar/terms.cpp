@@ -27,7 +27,18 @@ namespace {
 
 // Room for a middling grammar from the start; growing there in steps cost a tenth of a compile.
 constexpr std::size_t kExpectedTerms = 2048;
+constexpr unsigned kMostFactored = 200;
 
+class Nesting {
+ public:
+  explicit Nesting(unsigned& depth) : depth_(depth) { ++depth_; }
+  ~Nesting() { --depth_; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
+ private:
+  unsigned& depth_;
+};
 
 std::uint8_t inherited(const Node& n) {
   return n.flags & static_cast<std::uint8_t>(kHasCall | kMaybeEmpty | kEndless);
@@ -281,6 +292,7 @@ bool TermStore::factor(std::vector<Term>& items) {
         const Term t = keyed[k].second;
         tails.push_back(nodes_[t].kind == Kind::Concat ? nodes_[t].b : kEmpty);
       }
+      const Nesting nesting(factor_depth_);
       result.push_back(concat(keyed[i].first, join(std::move(tails))));
       changed = true;
     }
@@ -392,7 +404,9 @@ Term TermStore::join(std::vector<Term> items) {
     sort_by_hash(flat);
     if (flat.empty()) return kNothing;
     if (flat.size() == 1) return flat[0];
-    if (factor(flat) || merge_counts(flat) || merge_lifts(flat)) {
+    // Factoring goes down common beginnings a step at a time; very long ones stay as they are.
+    const bool shallow = factor_depth_ < kMostFactored;
+    if ((shallow && factor(flat)) || merge_counts(flat) || merge_lifts(flat)) {
       items = std::move(flat);
       continue;
     }

@@ -38,8 +38,9 @@ inline constexpr std::uint32_t kNone = 0xFFFFFFFF;
 // Rows with at most this many live bytes (hexadecimal digits have 22) are made from the list of
 // them.
 inline constexpr unsigned kSparseBytes = 24;
-// Terms nest no deeper than this; functions over terms recurse once a level, some 300 bytes of stack.
-inline constexpr unsigned kMostHeight = 8000;
+// Terms nest no deeper than this; functions over terms recurse once a level,
+// with some 300 bytes of stack, or 3,000 under a sanitizer.
+inline constexpr unsigned kMostHeight = 2000;
 
 // What the binding layer turns into the Python exceptions of grammaton.errors.
 struct GrammarFault : std::runtime_error {
@@ -366,7 +367,8 @@ class TermStore {
   Term any_text_ = kNone;
   Term json_char_[2] = {kNone, kNone};  // plain, restricted
   bool restricted_ = false;
-  unsigned depth_ = 0;
+  unsigned depth_ = 0;         // of raw_row
+  unsigned factor_depth_ = 0;  // of factor
   CodeRanges whole_;
   CodeRanges joined_;
   std::uint64_t step_end_ = ~std::uint64_t{0};

@@ -14,7 +14,7 @@ namespace {
 
 constexpr CodeRange kSurrogates{0xD800, 0xDFFF};
 constexpr std::uint32_t kLastCodePoint = 0x10FFFF;
-constexpr unsigned kMostBranches = 1000;  // of a literal trie, one inside another
+constexpr unsigned kMostBranches = 200;  // of a literal trie, one inside another
 
 // The part of `ranges` inside [low, high], shifted down by low.
 CodeRanges slice(const CodeRanges& ranges, std::uint32_t low, std::uint32_t high) {
@@ -227,19 +227,23 @@ Term TermStore::literal(std::string_view text) {
 }
 
 // texts are sorted and distinct and agree on their first `depth` bytes.
-Term TermStore::literal_trie(std::span<const std::string> texts, std::size_t depth, unsigned branches) {
+Term TermStore::literal_trie(std::span<const std::string> texts, std::size_t depth,
+                             unsigned branches) {
   const std::string_view first = std::string_view(texts.front()).substr(depth);
   if (texts.size() == 1) return literal(first);
   if (branches == kMostBranches) {  // each text begins the next: no trie worth its recursion
     std::vector<Term> all;
-    for (const std::string& text : texts) all.push_back(literal(std::string_view(text).substr(depth)));
+    for (const std::string& text : texts)
+      all.push_back(literal(std::string_view(text).substr(depth)));
     return join(std::move(all));
   }
   // Sorted, so what the first and the last share all of them share; characters stay whole.
   const std::string_view last = std::string_view(texts.back()).substr(depth);
   std::size_t common = 0;
   while (common < first.size() && common < last.size() && first[common] == last[common]) ++common;
-  while (common > 0 && common < last.size() && (static_cast<unsigned char>(last[common]) & 0xC0) == 0x80) --common;
+  while (common > 0 && common < last.size() &&
+         (static_cast<unsigned char>(last[common]) & 0xC0) == 0x80)
+    --common;
   const std::size_t fork = depth + common;
   std::vector<Term> ways;
   std::size_t i = 0;

@@ -222,7 +222,8 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, W
   } else {
     const std::size_t n = std::min<std::size_t>(counted.high, counts.most.size() - 1);
     const Word* dense = counts.most[n].data();
-    const bool listed = n == counts.most.size() - 1 && !inside.empty() && inside.front().items > counted.high;
+    const bool listed =
+        n == counts.most.size() - 1 && !inside.empty() && inside.front().items > counted.high;
     const std::size_t words = index_.words();
     if (!listed) {
       for (std::size_t i = 0; i < words; ++i) out[i] |= dense[i];
