@@ -54,7 +54,6 @@ TokenIndex::TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordina
                             std::to_string(kLongestToken));
     }
     entries.push_back({id, 0, 0});
-    longest_ = std::max(longest_, tokens_[id].size());
   }
   trie_ =
       std::make_unique<Trie>(std::move(entries), [this](std::uint32_t id) { return token(id); });

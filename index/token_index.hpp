@@ -66,7 +66,6 @@ class TokenIndex {
   std::size_t mask_bits() const { return mask_bits_; }
   std::size_t mask_words() const { return (mask_bits_ + 31) / 32; }
   std::size_t words() const { return (mask_bits_ + 63) / 64; }
-  std::size_t longest_token() const { return longest_; }
   const Spelling& spelling() const { return spelling_; }
 
   struct Key {
@@ -96,7 +95,6 @@ class TokenIndex {
   std::vector<bool> ordinary_;
   std::vector<std::uint32_t> eos_;
   std::size_t mask_bits_;
-  std::size_t longest_ = 0;
   Limits limits_;
   Spelling spelling_;
   std::unique_ptr<Trie> trie_;
