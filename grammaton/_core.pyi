@@ -111,6 +111,11 @@ class Constraint:
         self, store: TermStore, start: int, index: TokenIndex, limits: Limits = ...
     ) -> None: ...
     def matcher(self) -> Matcher: ...
+    def node(self, term: int) -> tuple[object, ...]:
+        """One level of a term that `Matcher.stacks` names, as `TermStore.node` gives it. The terms
+        are those of the constraint's own store, not of the grammar's."""
+    def rule_name(self, rule: int) -> str: ...
+    def param_value(self, param: int) -> tuple[tuple[int, ...], tuple[int, ...]]: ...
     def stats(self) -> dict[str, int]: ...
 
 class Matcher:
@@ -143,8 +148,16 @@ class Matcher:
     @property
     def is_finished(self) -> bool:
         """Whether an end-of-sequence token was taken."""
+    @property
+    def state(self) -> int:
+        """The number of this position in the constraint. Matchers of one constraint with equal
+        numbers allow the same texts; with different numbers they may, too."""
     def forced_bytes(self) -> bytes:
         """The text that must follow (at most 4,096 bytes of it)."""
+    def stacks(self, *, limit: int = 16) -> list[tuple[int, ...]]:
+        """The ways in which the text so far can be understood, for looking at: each is the terms
+        that are still to be said, innermost first (see `Constraint.node`). At most `limit` of
+        them; an ambiguous grammar has many. Empty once finished. VocabularyError if limit < 1."""
     def forced_tokens(self, *, mode: Literal["exact"] = "exact") -> list[int]:
         """Tokens that must follow, each the only one its mask leaves (at most 64). The tokens that
         the tokenizer itself would write for `forced_bytes` are the engine's to find."""

@@ -137,6 +137,33 @@ std::vector<std::uint32_t> Constraint::forced_tokens(SetId state) {
   return forced;
 }
 
+std::vector<std::vector<Term>> Constraint::stacks(SetId state, std::size_t limit) {
+  std::vector<std::vector<Term>> found;
+  if (state == kFinished) return found;
+  const std::scoped_lock lock(mutex_);
+  // The set under each frame of the path, and the index of the frame that is to be tried next.
+  std::vector<std::pair<SetId, std::size_t>> path{{state, 0}};
+  std::vector<Term> terms;
+  while (!path.empty() && found.size() < limit) {
+    auto& [set, next] = path.back();
+    const std::span<const FrameId> frames = machine_->frames(set);
+    if (next == frames.size()) {
+      path.pop_back();
+      if (!terms.empty()) terms.pop_back();
+      continue;
+    }
+    const FrameId id = frames[next++];
+    if (id == kBottom) {
+      found.push_back(terms);
+      continue;
+    }
+    const Frame frame = machine_->frame(id);
+    terms.push_back(frame.term);
+    path.emplace_back(frame.parents, 0);
+  }
+  return found;
+}
+
 Constraint::Stats Constraint::stats() {
   const std::scoped_lock lock(mutex_);
   return {walker_->stats(),

@@ -39,6 +39,14 @@ class Constraint {
   bool is_complete(SetId state);
   std::string forced_bytes(SetId state);
   std::vector<std::uint32_t> forced_tokens(SetId state);
+  // At most `limit` of the stacks of a configuration: the terms still to be said, innermost first.
+  std::vector<std::vector<Term>> stacks(SetId state, std::size_t limit);
+  // What `ask` says of the store that the terms of `stacks` are of; no step runs meanwhile.
+  template <typename Ask>
+  auto ask_store(Ask&& ask) {
+    const std::scoped_lock lock(mutex_);
+    return ask(static_cast<const TermStore&>(*store_));
+  }
 
   struct Stats {
     WalkStats walk;
@@ -83,9 +91,12 @@ class Matcher {
   bool is_finished() const { return states_.back() == Constraint::kFinished; }
   std::string forced_bytes() { return constraint_->forced_bytes(state()); }
   std::vector<std::uint32_t> forced_tokens() { return constraint_->forced_tokens(state()); }
+  std::vector<std::vector<Term>> stacks(std::size_t limit) {
+    return constraint_->stacks(state(), limit);
+  }
+  SetId state() const { return states_.back(); }
 
  private:
-  SetId state() const { return states_.back(); }
   bool take(SetId next);
 
   std::shared_ptr<Constraint> constraint_;

@@ -11,6 +11,12 @@ namespace grammaton {
 // A grammaton.Limits, or None for the defaults.
 Limits limits_of(const nb::object& limits);
 
+// One level of a term's structure, a parameter's bits and counters, a rule's name: for printing.
+// Terms and rules of the caller are checked (GrammarFault).
+nb::tuple node_tuple(const TermStore& store, std::uint64_t term);
+nb::tuple param_tuple(const TermStore& store, std::uint64_t param);
+std::string rule_name(const TermStore& store, std::uint64_t rule);
+
 void bind_terms(nb::module_& m);
 void bind_index(nb::module_& m);
 

@@ -114,6 +114,24 @@ void bind_index(nb::module_& m) {
            })
       .def("matcher",
            [](const std::shared_ptr<Constraint>& self) { return std::make_unique<Matcher>(self); })
+      .def(
+          "node",
+          [](Constraint& self, std::uint64_t term) {
+            return self.ask_store([&](const TermStore& s) { return node_tuple(s, term); });
+          },
+          arg("term"))
+      .def(
+          "rule_name",
+          [](Constraint& self, std::uint64_t rule) {
+            return self.ask_store([&](const TermStore& s) { return rule_name(s, rule); });
+          },
+          arg("rule"))
+      .def(
+          "param_value",
+          [](Constraint& self, std::uint64_t param) {
+            return self.ask_store([&](const TermStore& s) { return param_tuple(s, param); });
+          },
+          arg("param"))
       .def("stats", [](Constraint& self) {
         const Constraint::Stats stats = self.stats();
         nb::dict result;
@@ -209,6 +227,7 @@ void bind_index(nb::module_& m) {
                      return self.is_complete();
                    })
       .def_prop_ro("is_finished", &Matcher::is_finished)
+      .def_prop_ro("state", &Matcher::state)
       .def("forced_bytes",
            [](Matcher& self) {
              std::string forced;
@@ -218,6 +237,24 @@ void bind_index(nb::module_& m) {
              }
              return nb::bytes(forced.data(), forced.size());
            })
+      .def(
+          "stacks",
+          [](Matcher& self, std::int64_t limit) {
+            if (limit < 1) throw VocabularyFault("stacks() lists at least one: limit is 1 or more");
+            std::vector<std::vector<Term>> found;
+            {
+              nb::gil_scoped_release release;
+              found = self.stacks(static_cast<std::size_t>(limit));
+            }
+            nb::list stacks;
+            for (const std::vector<Term>& terms : found) {
+              nb::list stack;
+              for (const Term term : terms) stack.append(term);
+              stacks.append(nb::tuple(stack));
+            }
+            return stacks;
+          },
+          nb::kw_only(), arg("limit") = 16)
       .def(
           "forced_tokens",
           [](Matcher& self, const std::string& mode) {

@@ -261,19 +261,6 @@ ParamValue param_of(const std::vector<std::uint64_t>& bits,
   return value;
 }
 
-nb::tuple param_tuple(const TermStore& store, std::uint64_t param) {
-  if (param >= store.param_count())
-    throw GrammarFault("parameter " + std::to_string(param) + " is not of this store");
-  const ParamValue& value = store.param_value(static_cast<Param>(param));
-  nb::list bits;
-  for (std::uint32_t bit = 0; bit < value.bits.size() * 64; ++bit) {
-    if (value.seen(bit)) bits.append(bit);
-  }
-  nb::list counters;
-  for (const std::uint32_t counter : value.counters) counters.append(counter);
-  return nb::make_tuple(nb::tuple(bits), nb::tuple(counters));
-}
-
 CodeRanges ranges_of(const Ranges& ranges) {
   CodeRanges result;
   for (const auto& [low, high] : ranges) {
@@ -293,6 +280,27 @@ CodeRanges ranges_of(const Ranges& ranges) {
 std::string_view view(const nb::bytes& data) { return {data.c_str(), data.size()}; }
 
 }  // namespace
+
+nb::tuple node_tuple(const TermStore& store, std::uint64_t term) {
+  return node_of(store, checked(store, term));
+}
+
+nb::tuple param_tuple(const TermStore& store, std::uint64_t param) {
+  if (param >= store.param_count())
+    throw GrammarFault("parameter " + std::to_string(param) + " is not of this store");
+  const ParamValue& value = store.param_value(static_cast<Param>(param));
+  nb::list bits;
+  for (std::uint32_t bit = 0; bit < value.bits.size() * 64; ++bit) {
+    if (value.seen(bit)) bits.append(bit);
+  }
+  nb::list counters;
+  for (const std::uint32_t counter : value.counters) counters.append(counter);
+  return nb::make_tuple(nb::tuple(bits), nb::tuple(counters));
+}
+
+std::string rule_name(const TermStore& store, std::uint64_t rule) {
+  return store.rule_info(checked_rule(store, rule)).name;
+}
 
 void bind_terms(nb::module_& m) {
   using nb::arg;
@@ -410,11 +418,9 @@ void bind_terms(nb::module_& m) {
           },
           arg("term"), arg("byte"))
       .def(
-          "node", [](TermStore& s, std::uint64_t t) { return node_of(s, checked(s, t)); },
-          arg("term"))
+          "node", [](TermStore& s, std::uint64_t t) { return node_tuple(s, t); }, arg("term"))
       .def(
-          "rule_name",
-          [](TermStore& s, std::uint64_t rule) { return s.rule_info(checked_rule(s, rule)).name; },
+          "rule_name", [](TermStore& s, std::uint64_t rule) { return rule_name(s, rule); },
           arg("rule"))
       .def(
           "rule_body",
