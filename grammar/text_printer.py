@@ -198,9 +198,9 @@ class _Printer:
             case ("empty",):
                 return '""', _ATOM
             case ("chars", ranges):
-                return _class(ranges), _ATOM
+                return character_class(ranges), _ATOM
             case ("bytes", ranges) if _is_ascii(ranges):
-                return _class(ranges), _ATOM
+                return character_class(ranges), _ATOM
             case ("call", int(rule), int(param)):
                 return self._names[rule] + self._parameter(param), _ATOM
             case ("json", int(inner)):
@@ -259,7 +259,8 @@ def _is_ascii(ranges: object) -> bool:
     return all(high < 0x80 for _, high in ranges)
 
 
-def _class(found: object) -> str:
+def character_class(found: object) -> str:
+    """A set of characters, given as inclusive ranges of code points, as it stands in a text."""
     assert isinstance(found, tuple | list)
     outside = invert(normalize((*found, SURROGATES)))
     ranges = invert(normalize((*outside, SURROGATES)))

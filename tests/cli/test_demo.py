@@ -1,4 +1,4 @@
-"""The command line: help without torch, one readable message for every failure, a whole demo."""
+"""The command group, the overview without torch or click, and a whole demo."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from grammaton import cli
+from grammaton.cli.demo import _SCHEMA
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 # Blocks imports the way a missing package does, before the command runs.
 WITHOUT = """
@@ -51,8 +52,15 @@ def test_help_without_torch() -> None:
 
 def test_the_missing_extra_is_named() -> None:
     done = run("demo", without=("torch", "gguf"))
-    assert done.returncode == 1
+    assert done.returncode == 4
     assert "needs torch, gguf; pip install 'grammaton[demo]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_the_command_line_s_own_packages() -> None:
+    done = run("check", "--regex", "a", "a", without=("click", "rich"))
+    assert done.returncode == 4
+    assert "needs click and rich; pip install 'grammaton[cli]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -74,7 +82,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     pytest.importorskip("transformers")
     from tests.engine.conftest import make_model, make_tokenizer
 
-    monkeypatch.setattr(cli, "_NEEDED", ("torch", "transformers", "jsonschema"))
+    monkeypatch.setattr("grammaton.cli.demo._NEEDED", ("torch", "transformers", "jsonschema"))
     tokenizer = make_tokenizer()
     make_model(len(tokenizer), max_position_embeddings=4096).save_pretrained(tmp_path / "tiny")
     tokenizer.save_pretrained(tmp_path / "tiny")
@@ -99,7 +107,7 @@ def test_demo_with_a_schema(tiny: Path, tmp_path: Path, capsys: Any) -> None:
 
 def test_demo_with_its_own_schema(tiny: Path, capsys: Any) -> None:
     assert demo(tiny, "--max-tokens", "900", "--seed", "3") == 0
-    assert set(json.loads(capsys.readouterr().out)) == set(cli._SCHEMA["properties"])
+    assert set(json.loads(capsys.readouterr().out)) == set(_SCHEMA["properties"])
 
 
 def test_demo_with_a_regex(tiny: Path, capsys: Any) -> None:
@@ -115,36 +123,37 @@ def test_a_cut_answer_fails_and_says_so(tiny: Path, capsys: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "status", "message"),
     [
-        (None, "can't read the schema"),
-        ("{", "is not JSON"),
-        ('{"type": "frog"}', "grammaton:"),
-        ('{"allOf": [{"type": "null"}, {"type": "string"}]}', "grammaton:"),
+        (None, 2, "can't read the schema"),
+        ("{", 3, "is not JSON"),
+        ('{"type": "frog"}', 3, "grammaton: --schema: "),
+        ('{"allOf": [{"type": "null"}, {"type": "string"}]}', 3, "grammaton: --schema: "),
     ],
 )
 def test_bad_schemas(
-    tiny: Path, tmp_path: Path, capsys: Any, content: str | None, message: str
+    tiny: Path, tmp_path: Path, capsys: Any, content: str | None, status: int, message: str
 ) -> None:
     path = tmp_path / "schema.json"
     if content is not None:
         path.write_text(content)
-    assert demo(tiny, "--schema", str(path)) == 1
+    assert demo(tiny, "--schema", str(path)) == status
     said = capsys.readouterr()
     assert message in said.err
     assert said.out == ""
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--regex", "a("), ("--temperature", "-1"), ("--max-tokens", "0")]
+    ("option", "value", "status"),
+    [("--regex", "a(", 3), ("--temperature", "-1", 2), ("--max-tokens", "0", 2)],
 )
-def test_bad_arguments(tiny: Path, capsys: Any, arguments: tuple[str, str]) -> None:
-    assert demo(tiny, *arguments) == 1
+def test_bad_arguments(tiny: Path, capsys: Any, option: str, value: str, status: int) -> None:
+    assert demo(tiny, option, value) == status
     assert capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_folder_without_a_model(tiny: Path, capsys: Any) -> None:
-    assert cli.main(["demo", "--model", str(tiny.parent), "--regex", "a"]) == 1
+    assert cli.main(["demo", "--model", str(tiny.parent), "--regex", "a"]) == 2
     assert "config.json" in capsys.readouterr().err
 
 
