@@ -87,6 +87,7 @@ def run(arguments: Sequence[str]) -> int:
             reconfigure(errors="backslashreplace")
     try:
         status = commands.main(list(arguments), prog_name="grammaton", standalone_mode=False)
+        sys.stdout.flush()
         return status if isinstance(status, int) else Status.OK
     except click.ClickException as error:
         error.show()
@@ -101,6 +102,9 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(arguments, error, str(error), error.status)
     except GrammatonError as error:
         return _fail(arguments, error, str(error), _status(error))
+    except OSError as error:
+        messages().print(Text.assemble(("grammaton: ", "bold red"), f"can't write: {error}"))
+        return Status.MISSING
 
 
 def _status(error: GrammatonError) -> Status:

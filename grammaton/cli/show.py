@@ -90,7 +90,7 @@ def to_dot(found: Automaton) -> str:
         "  rankdir=LR;",
         '  node [shape=circle, fontname="sans-serif"];',
         '  edge [fontname="monospace"];',
-        '  begin [shape=none, label=""];',
+        "  begin [shape=point, style=invis];",
     ]
     lines += [f"  {state} [shape=doublecircle];" for state in found.accepting]
     lines.append("  begin -> 0;")

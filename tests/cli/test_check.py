@@ -159,6 +159,21 @@ def test_colours_only_where_they_are_wanted(run: Run, monkeypatch: pytest.Monkey
     assert "[b]" in plain  # text is never taken for markup
 
 
+def test_interruptions_and_full_disks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for error, status, message in (
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (OSError(28, "No space left on device"), 4, "can't write: [Errno 28] No space"),
+    ):
+
+        def fail(error: BaseException = error) -> None:
+            raise error
+
+        monkeypatch.setattr("grammaton.cli.check.output", fail)
+        done = run("check", "--regex", "a", "a")
+        assert done.status == status
+        assert message in done.err
+
+
 def test_bytes_that_are_no_text(run: Run) -> None:
     done = run("check", "--regex", "é*", "-", stdin="é".encode() + b"\xc3(")
     assert done.status == 1
