@@ -33,7 +33,7 @@ _REPR_WIDTH = 60
 class Grammar:
     """A language: which texts are allowed.
 
-    Made by `Grammar.literal`, `from_choices`, `from_regex`, `from_json_schema` and `from_text`.
+    Made by `Grammar.literal` and the `from_…` functions.
     `a + b` is a text of `a` and then one of `b`; `a | b` one of either; `a & b` one of both and
     `~a` one outside `a`, for grammars without rules. `str(grammar)` is the text form that
     `from_text` reads.
@@ -149,6 +149,44 @@ class Grammar:
         return cls(store, start)
 
     @classmethod
+    def from_gbnf(cls, text: str, *, start: str = "root") -> Grammar:
+        """The language of a GBNF grammar, llama.cpp's notation (docs/grammars.md).
+
+        Args:
+            text: the grammar.
+            start: the rule whose texts are the language.
+
+        Raises:
+            UnsupportedKeyword: a token form.
+            UnsatisfiableGrammar: the start can never end.
+            GrammarError: a syntax error, a rule that is missing or defined twice, with its place.
+        """
+        from grammaton.grammar.ebnf_lower import lower_rules
+        from grammaton.grammar.gbnf.parser import read_gbnf
+
+        store = TermStore()
+        return cls(store, lower_rules(store, read_gbnf(text), start))
+
+    @classmethod
+    def from_ebnf(cls, text: str, *, start: str | None = None) -> Grammar:
+        """The language of a W3C EBNF grammar, the notation of XML's specification.
+
+        Args:
+            text: the grammar.
+            start: the rule whose texts are the language; None is the first one.
+
+        Raises:
+            As `from_gbnf`; `UnsupportedKeyword` for constraints in prose.
+        """
+        from grammaton.grammar.ebnf.parser import read_ebnf
+        from grammaton.grammar.ebnf_lower import lower_rules
+
+        rules = read_ebnf(text)
+        store = TermStore()
+        first = next(iter(rules.by_name))
+        return cls(store, lower_rules(store, rules, first if start is None else start))
+
+    @classmethod
     def from_text(cls, text: str) -> Grammar:
         """Reads the text form (docs/text-form.md), which `str(grammar)` writes.
 
@@ -231,6 +269,17 @@ class Grammar:
         data = _question(text)
         recognizer = self._recognize()
         return data is not None and recognizer is not None and recognizer.accepts_prefix(data)
+
+    def to_gbnf(self) -> str:
+        """The grammar in GBNF, its start being `root`.
+
+        Raises:
+            UnsupportedKeyword: it has something GBNF cannot say (`&`, `~`, JSON's escapes, objects
+                of a schema).
+        """
+        from grammaton.grammar.gbnf.printer import to_gbnf
+
+        return to_gbnf(self.store, self.start)
 
     def __str__(self) -> str:
         text = self._text

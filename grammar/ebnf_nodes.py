@@ -1,0 +1,187 @@
+"""What a grammar's text says, after parsing and before lowering: the same for GBNF, EBNF and Lark.
+
+A *rule* is a named expression; an expression is a tree of the nodes below. Leaves are characters,
+literals, terms that a front end has already made (a terminal's regular expression), and mentions
+of rules. A *mention* keeps its span in the source, so that a name without a rule is reported where
+it stands.
+
+`Rules` holds the rules of one grammar with the source each came from, since a grammar can import
+others. Trees are as deep as their source nests, which the front ends bound (`MAX_NESTING`), so that
+functions over trees may recurse. Chains of rules have no such bound: functions over them do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from grammaton.errors import GrammarError
+from grammaton.grammar.regex.ranges import Ranges
+
+MAX_NESTING = 100
+"""How deep groups may stand within each other."""
+
+MAX_REPEAT = 2**32 - 2
+"""The largest bound of a repetition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text that rules were read from.
+
+    Attributes:
+        text: the whole text; spans are code-point offsets into it.
+        file: where it was read, for messages; empty for the text that the caller handed in.
+    """
+
+    text: str
+    file: str = ""
+
+    def error(
+        self,
+        message: str,
+        position: int,
+        end: int | None = None,
+        *,
+        kind: type[GrammarError] = GrammarError,
+    ) -> GrammarError:
+        """The error for a span; it is for the caller to raise."""
+        if self.file:
+            message = f"{message}, in {self.file}"
+        return kind(message, source=self.text, position=position, end=end)
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character of a range set."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Exactly this text; it may be empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A regular term of the store that the grammar is lowered into."""
+
+    term: int
+    length: int | None
+    """Characters of its longest text; None when there is no bound, or it is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A mention of a rule."""
+
+    name: str
+    source: Source
+    position: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """All parts in turn; none is the empty text."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alt:
+    """Any of the branches."""
+
+    branches: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`body` between `min` and `max` times; None is any number."""
+
+    body: Node
+    min: int
+    max: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """A text of `body` that is none of `removed`; both without recursion. The span is `-`'s."""
+
+    body: Node
+    removed: Node
+    source: Source
+    position: int
+    end: int
+
+
+Node = Chars | Literal | Term | Ref | Seq | Alt | Repeat | Without
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A named expression, with the span of its name where it is defined."""
+
+    name: str
+    body: Node
+    source: Source
+    position: int
+    end: int
+
+    def error(self, message: str, *, kind: type[GrammarError] = GrammarError) -> GrammarError:
+        """The error for the rule as a whole; it is for the caller to raise."""
+        return self.source.error(message, self.position, self.end, kind=kind)
+
+
+@dataclass
+class Rules:
+    """The rules of one grammar by name, in the order of their definition."""
+
+    by_name: dict[str, Rule] = field(default_factory=dict)
+
+    def add(self, rule: Rule) -> None:
+        """Adds a rule.
+
+        Raises:
+            GrammarError: the name is taken; the place is the second definition's.
+        """
+        if rule.name in self.by_name:
+            raise rule.error(f"rule {rule.name} is defined twice")
+        self.by_name[rule.name] = rule
+
+
+def seq(parts: list[Node]) -> Node:
+    """A sequence; one part stands for itself."""
+    return parts[0] if len(parts) == 1 else Seq(tuple(parts))
+
+
+def alt(branches: list[Node]) -> Node:
+    """A choice; one branch stands for itself."""
+    return branches[0] if len(branches) == 1 else Alt(tuple(branches))
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below one."""
+    match node:
+        case Seq(parts):
+            return parts
+        case Alt(branches):
+            return branches
+        case Repeat(body):
+            return (body,)
+        case Without(body, removed):
+            return body, removed
+    return ()
+
+
+def mentions(node: Node) -> Iterator[Ref]:
+    """The mentions of rules in an expression, from left to right."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Ref):
+            yield top
+        stack.extend(reversed(children(top)))
