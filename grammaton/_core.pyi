@@ -88,6 +88,25 @@ class Recognizer:
     def longest_prefix(self, text: bytes) -> int:
         """How many bytes of `text` are the start of a text of the language."""
 
+class CharacterMachine:
+    """A grammar's machine stepped by whole characters: a deterministic automaton to explore.
+
+    A state is an int, made when first reached; from every state some end can be reached. Each text
+    of the language is exactly one path. A regular language has finitely many states; not
+    minimised, so two states may have the same texts ahead."""
+
+    def __init__(self, store: TermStore, start: int, limits: Limits = ...) -> None:
+        """GrammarError (left recursion, undefined rule), UnsatisfiableGrammar, LimitExceeded."""
+    @property
+    def start(self) -> int: ...
+    def is_final(self, state: int) -> bool:
+        """Whether a text may end here."""
+    def arcs(self, state: int) -> list[tuple[tuple[tuple[int, int], ...], int]]:
+        """Where each character leads: (inclusive code point ranges, next state). Each next state
+        comes once; characters in no range end every text. 10 to 100 us."""
+    def shortest(self, state: int) -> int:
+        """The characters of the shortest text from here to an end."""
+
 class TokenIndex:
     """A vocabulary's trie and the frame masks shared by every constraint on it."""
 

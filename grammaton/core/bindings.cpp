@@ -46,7 +46,10 @@ Limits limits_of(const nb::object& limits) {
 
 NB_MODULE(_core, m) {
   m.doc() = "Compiled core of grammaton: terms, the machine, masks.";
+  // Grammars that a cache of someone else's keeps to the end (hypothesis has one) are no leaks.
+  nb::set_leak_warnings(false);
   nb::register_exception_translator(grammaton::translate);
   grammaton::bind_terms(m);
   grammaton::bind_index(m);
+  grammaton::bind_characters(m);
 }

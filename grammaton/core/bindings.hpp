@@ -19,5 +19,6 @@ std::string rule_name(const TermStore& store, std::uint64_t rule);
 
 void bind_terms(nb::module_& m);
 void bind_index(nb::module_& m);
+void bind_characters(nb::module_& m);
 
 }  // namespace grammaton
