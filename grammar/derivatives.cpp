@@ -266,6 +266,8 @@ Row TermStore::compute_row(Term t) {
       return json_row(t);
     case Kind::JsonRaw:
       return json_raw_row(t);
+    case Kind::Residue:
+      return residue_row(t);
     case Kind::Keys:
       return keys_row(t);
     case Kind::KeyDigits:
@@ -336,6 +338,10 @@ bool TermStore::is_empty(Term t) {
       break;
     }
     case Kind::Intersect:
+      if (const Ending ending = residue_ending(t); ending != Ending::Unknown) {
+        empty = ending == Ending::None;
+        break;
+      }
       empty = all_but_few(t) == kNothing && search_empty(t);
       break;
     case Kind::Json:
@@ -388,6 +394,9 @@ bool TermStore::search_empty(Term start) {
     for (unsigned c = 1; c < row.classes; ++c) {
       const Term u = target(row, c);
       if (facts_[u].emptiness == 2 || !visited.emplace(u, true).second) continue;
+      const Ending ending = residue_ending(u);
+      if (ending != Ending::Unknown) facts_[u].emptiness = ending == Ending::Some ? 1 : 2;
+      if (ending == Ending::None) continue;
       if (settles(u)) {
         facts_[u].emptiness = 1;
         for (std::size_t k = i;; k = parent[k]) {  // everything on the way can end too

@@ -166,6 +166,11 @@ class Copy {
       case Kind::Call:
         result = call(n.a, n.b);
         break;
+      case Kind::Residue:
+        if (n.b != 0 || (n.c & 0xFFFF) != 0) throw_residual();
+        result = target_.multiples(n.a, n.c >> 16);
+        if (restricted && target_.restricted()) result = spelled(result);
+        break;
       case Kind::JsonRaw:
       case Kind::NoSplit:
       case Kind::Keys:
@@ -214,6 +219,14 @@ class Copy {
       set.each([&ranges](unsigned b) { ranges.push_back({b, b}); });
     }
     return target_.chars(std::move(ranges), restricted && target_.restricted());
+  }
+
+  // Multiples of which only some characters can be spelled; then they may have no end.
+  Term spelled(Term multiples) {
+    const CodeRanges used{{'.', '.'}, {'0', '9'}};
+    const Term some = target_.chars(used, true);
+    if (some == target_.chars(used)) return multiples;
+    return target_.intersect({multiples, target_.repeat(some, 0, kUnbounded)});
   }
 
   TermStore& source_;

@@ -99,6 +99,7 @@ std::uint16_t TermStore::height_of(Kind kind, std::uint32_t a, std::uint32_t b) 
     case Kind::Bytes:
     case Kind::Chars:
     case Kind::Call:
+    case Kind::Residue:
       break;
     case Kind::Concat:
       over(a);
@@ -170,6 +171,10 @@ Hash128 TermStore::structural_hash(Kind kind, std::uint32_t a, std::uint32_t b,
     case Kind::Json:
       h.add(nodes_[a].hash);
       h.add((std::uint64_t{b} << 32) | c);
+      break;
+    case Kind::Residue:
+      h.add((std::uint64_t{a} << 32) | b);
+      h.add(c);
       break;
     case Kind::Call:
       // Rules are known by number: the same in equal grammars (for printing), told apart between

@@ -41,6 +41,8 @@ inline constexpr unsigned kSparseBytes = 24;
 // Terms nest no deeper than this; functions over terms recurse once a level,
 // with some 300 bytes of stack, or 3,000 under a sanitizer.
 inline constexpr unsigned kMostHeight = 2000;
+// Decimal places of a multiple; smaller ones than 10^-1000 are no numbers anyone writes.
+inline constexpr std::uint32_t kMostPlaces = 1000;
 
 // What the binding layer turns into the Python exceptions of grammaton.errors.
 struct GrammarFault : std::runtime_error {
@@ -82,6 +84,7 @@ enum class Kind : std::uint8_t {
   NoSplit,     // a, but no token may end here a: term
   Keys,        // JSON-lifted literals, each with its continuation (key_trie.cpp)
                //                              a: list of byte, residual, ...; b: phase
+  Residue,     // decimals of a remainder (multiples.cpp)  a: divisor, b: remainder, c: places
   KeyDigits,   // the same inside \uXXXX         a: list of code point, residual, ...; b: position
 };
 
@@ -200,6 +203,8 @@ class TermStore {
   Term json(Term a, bool restricted = false) { return json(a, 0, restricted); }
   Term json_raw(Term a, Term rest);
   Term no_split(Term a);
+  // Digits with at most one point among them, whose value times 10^places is a multiple of divisor.
+  Term multiples(std::uint32_t divisor, std::uint32_t places);
   Term call(Rule rule, Param param = 0);
 
   Term any_char();    // one valid UTF-8 character
@@ -297,6 +302,14 @@ class TermStore {
   Row keys_row(Term t);
   Row key_digits_row(Term t);
   Row row_of(const std::map<unsigned, Term>& targets);
+
+  // multiples.cpp
+  Term residue(std::uint32_t divisor, std::uint32_t remainder, std::uint32_t places);
+  Row residue_row(Term t);
+  enum class Ending { Unknown, Some, None };
+  Ending residue_ending(Term t);
+  Ending ending_in(const Node& residue, Term shape);
+  bool only_point(Term t);
 
   // json_lift.cpp
   Term json(Term x, std::uint32_t phase, bool restricted);

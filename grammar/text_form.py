@@ -153,11 +153,24 @@ class _Parser:
             return self._store.chars(token.ranges)
         if token.value == "nothing":
             return self._store.NOTHING
+        if token.value == "multiples":
+            return self._multiples(token)
         rule = self._rule(token)
         follow = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
         if self._is("(") and follow.kind == "symbol" and follow.value in ("#", "$"):
             return self._store.call(rule, self._parameter())
         return self._store.call(rule)
+
+    def _multiples(self, token: Token) -> int:
+        self._expect("(")
+        divisor = self._number("a divisor")
+        self._expect(",")
+        places = self._number("a number of decimal places")
+        self._expect(")")
+        try:
+            return self._store.multiples(divisor, places)
+        except GrammarError as error:
+            raise self._error(error.message, token) from None
 
     def _push(self, group: _Group, term: int) -> None:
         """Adds an item to a sequence, with the quantifiers that follow it."""

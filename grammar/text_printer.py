@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from grammaton._core import Alternative, Condition, TermStore, Update
 
 MAX_TEXT = 20_000_000
-RESERVED = frozenset({"if", "json", "nothing", "template"})
+RESERVED = frozenset({"if", "json", "multiples", "nothing", "template"})
 SURROGATES = (0xD800, 0xDFFF)
 LITERAL_SPECIAL = '"\\'
 CLASS_SPECIAL = "\\[]^-"
@@ -203,6 +203,8 @@ class _Printer:
                 return character_class(ranges), _ATOM
             case ("call", int(rule), int(param)):
                 return self._names[rule] + self._parameter(param), _ATOM
+            case ("multiples", divisor, places):
+                return f"multiples({divisor}, {places})", _ATOM
             case ("json", int(inner)):
                 return f"json({self._texts[inner][0]})", _ATOM
             case ("complement", int(inner)):

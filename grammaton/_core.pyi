@@ -50,6 +50,10 @@ class TermStore:
     def json(self, term: int) -> int:
         """The lift through JSON's string escapes (RFC 8259, section 7): every spelling, without the
         quotes, of every text of a regular term. No raw control characters, no lone surrogates."""
+    def multiples(self, divisor: int, places: int = 0) -> int:
+        """Digits, at most one point among them, of the values that times 10**places are multiples
+        of `divisor` (1 to 2**32 - 1; places up to 1,000). Leading zeros, and a point without digits
+        on a side, are in; intersect with a shape. A remainder is one term, made when reached."""
     def rule(self, name: str) -> int:
         """A new rule, to be defined later; recursion goes through rules. Names are for printing."""
     def define(self, rule: int, body: int) -> None: ...
@@ -72,6 +76,7 @@ class TermStore:
         """One level of structure, for printing: ("nothing",) | ("empty",) | ("chars", ranges) |
         ("bytes", ranges) | ("concat", (t, ...)) | ("union", (t, ...)) | ("intersect", (t, ...)) |
         ("complement", t) | ("repeat", t, min, max) | ("call", rule, param) | ("json", t) |
+        ("multiples", divisor, places) |
         ("residual",) for what only derivatives make."""
     def rule_name(self, rule: int) -> str: ...
     def rule_body(self, rule: int) -> int | list[Alternative] | None: ...

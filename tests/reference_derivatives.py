@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grammaton.errors import GrammarError
-from tests.reference_terms import LAST_CODE_POINT, TermTable, normal_ranges
+from tests.reference_terms import LAST_CODE_POINT, TermTable, is_multiple, normal_ranges
 
 ALL_CHARACTERS = normal_ranges([(0, LAST_CODE_POINT)])
 HEX = "0123456789abcdefABCDEF"
@@ -98,6 +98,8 @@ class Derivatives:
                 return low == 0 or self.nullable(inner)
             case ("json", int(inner)):
                 return self.nullable(inner)
+            case ("multiples", int(divisor), int(places), *read):
+                return is_multiple("".join(map(str, read)).encode(), divisor, places)
         return False
 
     def boundaries(self, term: int) -> tuple[int, ...]:
@@ -108,6 +110,8 @@ class Derivatives:
             match node:
                 case ("chars", (*ranges,)):
                     points.update(edge for low, high in ranges for edge in (low, high + 1))
+                case ("multiples", *_):
+                    points.update(ord(char) for char in "./0123456789:")
                 case ("json" | "escape", int(inner), *_):
                     points.update(self.boundaries(inner), [0x20])
                     points.update(edge for code in JSON_SPECIALS for edge in (code, code + 1))
@@ -158,9 +162,25 @@ class Derivatives:
                 if char == '"' or char < " ":
                     return table.NOTHING
                 return self._json(self.step(inner, char))
+            case ("multiples", int(divisor), int(places), *read):
+                return self._multiples(divisor, places, "".join(map(str, read)) + char)
             case ("escape", int(inner), str(read)):
                 return self._escaped(inner, read, char)
         raise GrammarError(f"no derivative by a character: {table.nodes[term]!r}")
+
+    def _multiples(self, divisor: int, places: int, read: str) -> int:
+        """What may follow `read`, whose digits are reduced to their remainder."""
+        whole, point, fraction = read.partition(".")
+        digits = (whole + fraction)[: len(whole) + places]
+        if not (whole + fraction or "0").isdigit() or fraction[places:].strip("0"):
+            return self.table.NOTHING
+        small = str(int(digits or "0") % divisor).zfill(len(digits) - len(whole) + 1)
+        cut = len(small) - (len(digits) - len(whole))
+        kept = small[:cut] + point + small[cut:]
+        left = 10 ** (places - len(fraction[:places]))
+        if point and -int(digits or "0") * left % divisor >= left:
+            return self.table.NOTHING
+        return self.table.intern(("multiples", divisor, places, kept))
 
     # Escapes: `read` is what followed the backslash; after a high surrogate comes `\uXXXX`.
 

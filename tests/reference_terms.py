@@ -13,7 +13,9 @@ Meant for texts of some tens of bytes.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from grammaton.errors import GrammarError
@@ -25,6 +27,15 @@ CallKey = tuple[int, int]
 
 SURROGATES = (0xD800, 0xDFFF)
 LAST_CODE_POINT = 0x10FFFF
+
+
+def is_multiple(data: bytes, divisor: int, places: int) -> bool:
+    """Whether data is digits, a point among them or not, of a multiple of divisor / 10**places."""
+    if re.fullmatch(rb"[0-9]*\.?[0-9]*", data) is None:
+        return False
+    whole, _, fraction = data.decode().partition(".")
+    value = Fraction(int(whole + fraction or "0"), 10 ** len(fraction))
+    return bool(value * 10**places % divisor == 0)
 
 
 def decode_json_contents(data: bytes) -> str | None:
@@ -180,6 +191,9 @@ class TermTable:
     def json(self, term: int) -> int:
         self._check([term], regular=True)
         return self.intern(("json", term))
+
+    def multiples(self, divisor: int, places: int = 0) -> int:
+        return self.intern(("multiples", divisor, places))
 
     def rule(self, name: str) -> int:
         self._rule_names.append(name)
@@ -383,6 +397,10 @@ class _Spans:
                     stop
                     for stop, content in decoded
                     if content is not None and self._table.accepts(inner, content.encode())
+                )
+            case ("multiples", int(divisor), int(places)):
+                return frozenset(
+                    stop for stop in stops if is_multiple(text[start:stop], divisor, places)
                 )
             case ("residual", int(base), bytes(prefix)):
                 return frozenset(

@@ -29,6 +29,7 @@ from tests.reference_language import Language
 Expression = tuple[Any, ...]
 """("text", str) | ("texts", (str, ...)) | ("chars", ranges) | ("none",) | ("concat" | "union" |
 "intersect", (e, ...)) | ("complement", e) | ("repeat", e, min, max) | ("json", e) |
+("multiples", divisor, places) |
 ("call", rule, bits, counters)"""
 
 TemplateRow = tuple[Expression, int, Expression, tuple[Any, ...], tuple[Any, ...]]
@@ -37,7 +38,7 @@ TemplateRow = tuple[Expression, int, Expression, tuple[Any, ...], tuple[Any, ...
 PLAIN = "abé"
 RARE = "漢😀"
 JSON_MARKS = '"\\u{,'
-DIGITS = "09de38"
+DIGITS = "09de38."
 ALPHABET = PLAIN + RARE + JSON_MARKS + DIGITS
 ALL = ((0, 0x10FFFF),)
 RANGES: tuple[tuple[tuple[int, int], ...], ...] = (
@@ -68,6 +69,7 @@ class Store(Protocol):
     def complement(self, term: int) -> int: ...
     def repeat(self, term: int, min: int, max: int | None) -> int: ...
     def json(self, term: int) -> int: ...
+    def multiples(self, divisor: int, places: int = 0) -> int: ...
     def rule(self, name: str) -> int: ...
     def define(self, rule: int, body: int) -> None: ...
     def define_template(self, rule: int, alternatives: Sequence[Any]) -> None: ...
@@ -140,6 +142,8 @@ def _build(store: Store, ids: Sequence[int], expression: Expression) -> int:
             return store.repeat(_build(store, ids, inner), low, high)
         case ("json", inner):
             return store.json(_build(store, ids, inner))
+        case ("multiples", int(divisor), int(places)):
+            return store.multiples(divisor, places)
         case ("call", int(rule), bits, counters):
             return store.call(ids[rule], store.param(bits, counters) if bits or counters else 0)
     raise AssertionError(expression)
@@ -156,6 +160,7 @@ _LEAVES: st.SearchStrategy[Expression] = st.one_of(
     st.tuples(st.just("text"), _TEXTS),
     st.tuples(st.just("chars"), st.sampled_from(RANGES)),
     st.tuples(st.just("texts"), st.lists(_TEXTS, min_size=1, max_size=4).map(tuple)),
+    st.tuples(st.just("multiples"), st.sampled_from([1, 3, 4, 30, 99]), st.integers(0, 2)),
     st.just(("none",)) | st.just(("text", "a")) | st.just(("repeat", ("chars", ALL), 0, None)),
 )
 

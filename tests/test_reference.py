@@ -51,7 +51,7 @@ def strings(alphabet: list[bytes], longest: int) -> list[bytes]:
 
 
 def as_pattern(expression: Expression) -> str:
-    """An expression without `&`, `~` and JSON lifts as a pattern of Python's `re`."""
+    """An expression without `&`, `~`, multiples and JSON lifts as a pattern of Python's `re`."""
     match expression:
         case ("none",):
             return "(?!)"
@@ -72,7 +72,7 @@ def as_pattern(expression: Expression) -> str:
 
 def plain(expression: Expression) -> bool:
     """Whether `as_pattern` can write the expression."""
-    return expression[0] not in ("intersect", "complement", "json") and all(
+    return expression[0] not in ("intersect", "complement", "json", "multiples") and all(
         plain(part)
         for field in expression[1:]
         if isinstance(field, tuple) and expression[0] not in ("chars", "texts")

@@ -82,7 +82,6 @@ _REFUSED: dict[str, tuple[int, tuple[Any, ...]]] = {
     "$recursiveRef": (ANYTHING, ()),
     "extends": (ANYTHING, ({}, [])),
     "disallow": (ANYTHING, ([],)),
-    "multipleOf": (NUMBER, ()),
     "divisibleBy": (NUMBER, ()),
     "uniqueItems": (ARRAY, (False,)),
     "minContains": (ARRAY, (0, 1)),
@@ -251,6 +250,13 @@ def _maximum(nodes: Nodes, node: Node, value: Any) -> None:
     _meet(node, Bounds(high=_bounds(node, "maximum", value)))
 
 
+def _multiple_of(nodes: Nodes, node: Node, value: Any) -> None:
+    step = _bounds(node, "multipleOf", value)
+    if step <= 0:
+        raise bad(node, "multipleOf", "a number above 0", value)
+    _meet(node, Bounds(step=step))
+
+
 def _exclusive_minimum(nodes: Nodes, node: Node, value: Any) -> None:
     if not isinstance(value, bool):
         _meet(node, Bounds(low=_bounds(node, "exclusiveMinimum", value), low_open=True))
@@ -401,6 +407,7 @@ _PARSERS: dict[str, _Parser] = {
     "format": _format,
     "minimum": _minimum,
     "maximum": _maximum,
+    "multipleOf": _multiple_of,
     "exclusiveMinimum": _exclusive_minimum,
     "exclusiveMaximum": _exclusive_maximum,
     "items": _items,

@@ -4,7 +4,7 @@
 of the negations of its parts, down to the keywords:
 
     type, enum of scalars         the other kinds, the other values
-    lengths, counts, bounds       the bound turned round
+    lengths, counts, bounds       the bound turned round; multipleOf: numbers that are none
     pattern, format               strings without it
     required                      objects that lack the key
     properties                    objects that have the key with a value the schema does not hold of
@@ -168,6 +168,14 @@ def _numbers(nodes: Nodes, bounds: Bounds, pointer: str) -> list[Node]:
         above = nodes.made(pointer, NUMBER)
         above.numbers = Bounds(low=bounds.high, low_open=not bounds.high_open)
         options.append(above)
+    if bounds.step is not None:
+        uneven = nodes.made(pointer, NUMBER)
+        uneven.numbers = Bounds(skipped=(bounds.step,))
+        options.append(uneven)
+    for step in bounds.skipped:
+        even = nodes.made(pointer, NUMBER)
+        even.numbers = Bounds(step=step)
+        options.append(even)
     return options
 
 

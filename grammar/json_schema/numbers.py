@@ -8,7 +8,8 @@ Multiples, constants and bounds with free exponents are no regular language, so 
   exponents from `MIN_EXPONENT` to -5 and from 16 to `MAX_EXPONENT`. A one-digit exponent may lack
   the zero that Python writes (`1e-07`, `1e-7`).
 
-A number without bounds, or with its sign alone fixed, has every spelling of RFC 8259, section 6.
+`multipleOf` constrains, too (multiples.py). A number without either, or with its sign alone fixed,
+has every spelling of RFC 8259, section 6.
 An integer is what JSON Schema calls one (validation 2020-12, section 6.1.1): `1.0` is an integer,
 and so is `1e+22`; up to draft 4 it is a number without fraction and exponent.
 
@@ -18,12 +19,20 @@ A bound costs a few terms for each of its digits; everything is made once for ea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isfinite
 from typing import Any, Literal
 
 from grammaton.errors import LimitExceeded
+from grammaton.grammar.json_schema.multiples import (
+    common_multiple,
+    is_multiple,
+    normal_scientific,
+    plain_multiples,
+    scientific_multiples,
+)
 from grammaton.grammar.json_schema.text import TextPieces
 
 MIN_EXPONENT, MAX_EXPONENT = -324, 308
@@ -90,12 +99,22 @@ class Digits:
 
 @dataclass(frozen=True)
 class Bounds:
-    """`low <= x <= high`, strictly where open; None is no bound."""
+    """`low <= x <= high`, strictly where open; None is no bound.
+
+    x is a multiple of `step`, and of none of `skipped`; zero is a multiple of everything.
+    """
 
     low: Exact | None = None
     low_open: bool = False
     high: Exact | None = None
     high_open: bool = False
+    step: Exact | None = None
+    skipped: tuple[Exact, ...] = ()
+
+    @property
+    def divides(self) -> bool:
+        """Whether anything is said of multiples."""
+        return self.step is not None or bool(self.skipped)
 
     def meet(self, other: Bounds) -> Bounds:
         """The numbers within both."""
@@ -110,11 +129,27 @@ class Bounds:
                 high, high_open = other.high, other.high_open
             elif other.high == high:
                 high_open = high_open or other.high_open
-        return Bounds(low, low_open, high, high_open)
+        step = self.step
+        if other.step is not None:
+            step = other.step if step is None else common_multiple(step, other.step)
+        skipped = self.skipped
+        if other.skipped:
+            skipped = tuple(dict.fromkeys((*skipped, *other.skipped)))
+        return Bounds(low, low_open, high, high_open, step, skipped)
+
+    def whole(self) -> Bounds:
+        """Bounds that the same whole numbers are within, and that speak of whole multiples."""
+        step = None if self.step is None else common_multiple(self.step, 1)
+        skipped = tuple(common_multiple(each, 1) for each in self.skipped)
+        return replace(self, step=step, skipped=skipped)
 
     def holds(self, value: Exact) -> bool:
         """Whether a number is within."""
         if self.low is not None and (value < self.low or (self.low_open and value == self.low)):
+            return False
+        if self.step is not None and not is_multiple(value, self.step):
+            return False
+        if any(is_multiple(value, step) for step in self.skipped):
             return False
         if self.high is None:
             return True
@@ -127,6 +162,8 @@ class Bounds:
             self.high_open,
             None if self.low is None else _negated(self.low),
             self.low_open,
+            self.step,
+            self.skipped,
         )
 
     def describe(self) -> str:
@@ -136,6 +173,9 @@ class Bounds:
             words.append(f"{'above' if self.low_open else 'at least'} {self.low}")
         if self.high is not None:
             words.append(f"{'below' if self.high_open else 'at most'} {self.high}")
+        if self.step is not None:
+            words.append(f"a multiple of {self.step}")
+        words.extend(f"no multiple of {step}" for step in self.skipped)
         return " and ".join(words)
 
 
@@ -215,7 +255,7 @@ class NumberTexts:
             return int(self.store.complement(self._then(sign, self.whole)))
         plain = self._then(sign, self.whole, self.dot, self.digits, self.nonzero, self.digits)
         mantissa = self._then(sign, self.nonzero, self.fraction)
-        return self._or(plain, self._then(mantissa, self._powers(MIN_EXPONENT, SMALL_EXPONENT)))
+        return self._or(plain, self._then(mantissa, self.powers(MIN_EXPONENT, SMALL_EXPONENT)))
 
     def values(self, values: tuple[Exact, ...], *, integer: bool) -> int:
         """The texts of finitely many numbers; `integer` when they must be integers."""
@@ -247,7 +287,7 @@ class NumberTexts:
             mantissa = digits.digits[0]
             if len(digits.digits) > 1:
                 mantissa += "." + digits.digits[1:]
-            power = self._powers(exponent, exponent)
+            power = self.powers(exponent, exponent)
             plain = self._or(plain, self._then(self.store.literal(mantissa.encode()), power))
         return self._then(self.minus, plain) if value < 0 else plain
 
@@ -255,7 +295,9 @@ class NumberTexts:
         return MIN_EXPONENT <= exponent <= MAX_EXPONENT
 
     def _body(self, bounds: Bounds, integer: bool) -> int:
-        if not integer:
+        if integer and bounds.divides:
+            bounds = bounds.whole()
+        if not integer and not bounds.divides:
             free = self._free(bounds)
             if free is not None:
                 return free
@@ -299,11 +341,56 @@ class NumberTexts:
         if high is not None and (high < low or (high == low and (low_open or high_open))):
             return self.nothing
         if integer:
-            return self._integers(low, low_open, high, high_open)
-        above = Bounds(low, low_open, high, high_open)
-        return self._or(self._decimals(above), self._scientific(above))
+            plain, scientific = self._integers(low, low_open, high, high_open)
+        else:
+            above = Bounds(low, low_open, high, high_open)
+            plain, scientific = self._decimals(above), self._scientific(above)
+        if bounds.divides:
+            plain = self._divided(plain, bounds, plain_multiples)
+            if scientific != self.nothing:
+                exponents = self._exponents_within(bounds)
 
-    def _integers(self, low: Exact, low_open: bool, high: Exact | None, high_open: bool) -> int:
+                def multiples(texts: NumberTexts, step: Exact) -> int:
+                    return scientific_multiples(texts, step, exponents)
+
+                scientific = int(self.store.intersect([scientific, normal_scientific(self)]))
+                scientific = self._divided(scientific, bounds, multiples)
+        return self._or(plain, scientific)
+
+    def _divided(
+        self, within: int, bounds: Bounds, multiples: Callable[[NumberTexts, Exact], int]
+    ) -> int:
+        """The numbers among some texts without sign that are multiples as they should be."""
+        store = self.store
+        parts = [within]
+        if bounds.step is not None:
+            parts.append(multiples(self, bounds.step))
+        if bounds.skipped:
+            wrong = self._or(*[multiples(self, step) for step in bounds.skipped])
+            parts.append(store.complement(wrong))
+        if self.nothing in parts:
+            return self.nothing
+        term = int(store.intersect(parts))
+        return self.nothing if store.is_empty(term) else term
+
+    def _exponents_within(self, bounds: Bounds) -> list[tuple[int, int]]:
+        """The exponents that scientific forms of numbers from 0 up within bounds can have."""
+        least, most = MIN_EXPONENT, MAX_EXPONENT
+        if bounds.low is not None and bounds.low > 0:
+            least = Digits.of(bounds.low).exponent
+        if bounds.high:
+            most = Digits.of(bounds.high).exponent
+        clipped = [(max(first, least), min(last, most)) for first, last in self.exponents()]
+        return [(first, last) for first, last in clipped if first <= last]
+
+    def exponents(self) -> list[tuple[int, int]]:
+        """The least and highest exponents of the scientific form, below and above zero."""
+        return [(MIN_EXPONENT, SMALL_EXPONENT), (LARGE_EXPONENT, MAX_EXPONENT)]
+
+    def _integers(
+        self, low: Exact, low_open: bool, high: Exact | None, high_open: bool
+    ) -> tuple[int, int]:
+        """Whole numbers from 0 up within bounds: plain ones, and in scientific form."""
         first = _ceiling(low)
         if low_open and first == low:
             first += 1
@@ -313,19 +400,19 @@ class NumberTexts:
             if high_open and last == high:
                 last -= 1
             if last < first:
-                return self.nothing
+                return self.nothing, self.nothing
         if self.plain_integers:
-            return self._whole_range(first, last)
+            return self._whole_range(first, last), self.nothing
         plain = self._then(self._whole_range(first, last), self.no_fraction)
         if last is not None and last < 10**LARGE_EXPONENT:
-            return plain
+            return plain, self.nothing
         # With at most 16 digits after the point and an exponent of at least 16 every text is whole.
         fraction = self._maybe(self.dot, self.store.repeat(self.digit, 1, LARGE_EXPONENT))
-        whole = self._then(self.nonzero, fraction, self._powers(LARGE_EXPONENT, MAX_EXPONENT))
+        whole = self._then(self.nonzero, fraction, self.powers(LARGE_EXPONENT, MAX_EXPONENT))
         if last is None and first <= 10**LARGE_EXPONENT:
-            return self._or(plain, whole)
+            return plain, whole
         within = self._scientific(Bounds(first, False, last, False))
-        return self._or(plain, int(self.store.intersect([whole, within])))
+        return plain, int(self.store.intersect([whole, within]))
 
     def _decimals(self, bounds: Bounds) -> int:
         """Plain decimals from 0 up within bounds; `low` is set."""
@@ -398,7 +485,7 @@ class NumberTexts:
                 return self.nothing
             high = Digits.of(bounds.high)
         parts = []
-        for least, most in ((MIN_EXPONENT, SMALL_EXPONENT), (LARGE_EXPONENT, MAX_EXPONENT)):
+        for least, most in self.exponents():
             parts.extend(self._scientific_part(bounds, low, high, least, most))
         return self._or(*parts)
 
@@ -413,7 +500,7 @@ class NumberTexts:
             inner_most = high.exponent - 1
         if inner_least <= inner_most:
             any_mantissa = self._then(self.nonzero, self.fraction)
-            parts.append(self._then(any_mantissa, self._powers(inner_least, inner_most)))
+            parts.append(self._then(any_mantissa, self.powers(inner_least, inner_most)))
         at_low = low is not None and least <= low.exponent <= most
         at_high = high is not None and least <= high.exponent <= most
         if low is not None and high is not None and low.exponent == high.exponent:
@@ -421,14 +508,14 @@ class NumberTexts:
                 from_low = self._mantissa_from(low, bounds.low_open)
                 both = self.store.intersect([from_low, self._mantissa_to(high, bounds.high_open)])
                 if not self.store.is_empty(both):
-                    parts.append(self._then(both, self._powers(low.exponent, low.exponent)))
+                    parts.append(self._then(both, self.powers(low.exponent, low.exponent)))
             return parts
         if low is not None and at_low:
             mantissa = self._mantissa_from(low, bounds.low_open)
-            parts.append(self._then(mantissa, self._powers(low.exponent, low.exponent)))
+            parts.append(self._then(mantissa, self.powers(low.exponent, low.exponent)))
         if high is not None and at_high:
             mantissa = self._mantissa_to(high, bounds.high_open)
-            parts.append(self._then(mantissa, self._powers(high.exponent, high.exponent)))
+            parts.append(self._then(mantissa, self.powers(high.exponent, high.exponent)))
         return parts
 
     def _mantissa_from(self, low: Digits, strict: bool) -> int:
@@ -447,7 +534,7 @@ class NumberTexts:
             term = self._or(term, self._then(self.store.chars([(49, first - 1)]), self.fraction))
         return term
 
-    def _powers(self, least: int, most: int) -> int:
+    def powers(self, least: int, most: int) -> int:
         """`e+NN` or `e-NN` for the exponents of a range on one side of zero."""
         if most < 0:
             least, most, start = -most, -least, b"e-"

@@ -244,6 +244,9 @@ nb::tuple node_of(const TermStore& store, Term t) {
     case Kind::Json:
       if (n.b == 0) return nb::make_tuple("json", n.a);
       break;
+    case Kind::Residue:
+      if (n.b == 0 && (n.c & 0xFFFF) == 0) return nb::make_tuple("multiples", n.a, n.c >> 16);
+      break;
     case Kind::JsonRaw:
     case Kind::NoSplit:
     case Kind::Keys:
@@ -357,6 +360,19 @@ void bind_terms(nb::module_& m) {
           arg("term"), arg("min"), arg("max").none())
       .def(
           "json", [](TermStore& s, std::uint64_t t) { return s.json(checked(s, t)); }, arg("term"))
+      .def(
+          "multiples",
+          [](TermStore& s, std::uint64_t divisor, std::uint64_t places) {
+            if (divisor == 0 || divisor > kUnbounded)
+              throw GrammarFault("a divisor is between 1 and 2**32 - 1");
+            if (places > kMostPlaces) {
+              throw GrammarFault("a multiple has at most " + std::to_string(kMostPlaces) +
+                                 " decimal places");
+            }
+            return s.multiples(static_cast<std::uint32_t>(divisor),
+                               static_cast<std::uint32_t>(places));
+          },
+          arg("divisor"), arg("places") = 0)
       .def("rule", &TermStore::rule, arg("name"))
       .def(
           "define",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -115,6 +116,36 @@ def test_random_bounds(data: st.DataObject) -> None:
     values += [value + step for value in near for step in (-1, 1, 0.5)]
     values = [value for value in values if abs(value) < 1e300]
     check(schema, [json.dumps(value) for value in values])
+
+
+STEPS = [1, 2, 3, 7, 12, 64, 1000, 86400, 999983, 2**32 - 1, 0.1, 0.25, 0.3, 1.5, 1e-8, 0.123456789]
+
+
+@given(st.data())
+def test_multiples(data: st.DataObject) -> None:
+    step = data.draw(st.sampled_from(STEPS))
+    schema: dict[str, Any] = {"type": data.draw(st.sampled_from(["integer", "number"]))}
+    negated = data.draw(st.booleans())
+    schema |= {"not": {"multipleOf": step}} if negated else {"multipleOf": step}
+    for keyword, bounds in (("minimum", [0, 1, -7.5, 1e6, 1e17]), ("maximum", [99.5, 5e6, 1e18])):
+        if data.draw(st.booleans()):
+            schema[keyword] = data.draw(st.sampled_from(bounds))
+    language = recognizer(schema)
+    counts = data.draw(st.lists(st.integers(-60, 60) | numbers, min_size=1, max_size=8))
+    values = [count * step for count in counts] + counts
+    for value in values:
+        if abs(value) >= 1e300:
+            continue
+        exact = Fraction(repr(value))
+        within = (
+            (schema["type"] == "number" or exact.denominator == 1)
+            and ("minimum" not in schema or exact >= Fraction(schema["minimum"]))
+            and ("maximum" not in schema or exact <= Fraction(schema["maximum"]))
+        )
+        multiple = (exact / Fraction(repr(step))).denominator == 1
+        text = json.dumps(value).encode()
+        accepted = language is not None and language.accepts(text)
+        assert accepted == (within and multiple != negated), (schema, text)
 
 
 @given(numbers, st.lists(numbers, max_size=5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -154,6 +155,8 @@ def rebuild(store: TermStore, term: int, other: TermStore) -> int:
             return other.complement(rebuild(store, inner, other))
         case ("json", inner):
             return other.json(rebuild(store, inner, other))
+        case ("multiples", divisor, places):
+            return other.multiples(divisor, places)
         case ("repeat", inner, low, high):
             return other.repeat(rebuild(store, inner, other), low, high)
     raise AssertionError(store.node(term))
@@ -328,3 +331,34 @@ def test_large_counts_are_not_unrolled() -> None:
         term = store.derivative(term, ord("x"))
     assert store.is_nullable(term)
     assert len(store) < 20_000
+
+
+@given(
+    st.integers(1, 400) | st.integers(1, 2**32 - 1),
+    st.integers(0, 4),
+    st.integers(0, 10**9),
+    st.integers(0, 10**9),
+    st.integers(0, 6),
+)
+def test_multiples_within_a_range_of_lengths(
+    divisor: int, places: int, low: int, size: int, digits: int
+) -> None:
+    """Emptiness is arithmetic: some number of so many digits is a multiple, or none is."""
+    store = TermStore()
+    digit = store.chars([(48, 57)])
+    prefix = store.literal(str(low).encode())
+    shape = store.concat([prefix, store.repeat(digit, 0, digits)])
+    language = store.intersect([shape, store.multiples(divisor, places)])
+    step = divisor // math.gcd(divisor, 10**places)
+    expected = any(-low * 10**k % step < 10**k for k in range(digits + 1))
+    assert store.is_empty(language) != expected
+    value = low * 10**digits + size % 10**digits
+    text = str(value).encode()
+    multiple = value * 10**places % divisor == 0
+    assert accepts(store, store.multiples(divisor, places), text) == multiple
+
+
+@pytest.mark.parametrize(("divisor", "places"), [(0, 0), (2**32, 0), (3, 1001), (-1, 0)])
+def test_bad_multiples(divisor: int, places: int) -> None:
+    with pytest.raises((GrammarError, TypeError)):
+        TermStore().multiples(divisor, places)

@@ -1,0 +1,142 @@
+"""Multiples: the texts of the numbers that `multipleOf` allows.
+
+A divisor is `p / 10**k` in lowest terms, and a plain decimal is a multiple when its digits, read
+as a whole number of `10**-k`, leave no remainder by p: one term of the core, whatever p is. The
+scientific form is taken exactly where `json.dumps` writes it, its mantissa without trailing zeros
+and with at most `MAX_FRACTION` digits after the point: there `m * 10**x`, m not a multiple of 10,
+is a multiple when x is not negative and m is one of `p / gcd(p, 10**x)`.
+
+Cost: a handful of terms; some fifty more where numbers reach 10**16.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from math import gcd, lcm
+from typing import TYPE_CHECKING
+
+from grammaton.errors import LimitExceeded
+
+if TYPE_CHECKING:
+    from grammaton.grammar.json_schema.numbers import Exact, NumberTexts
+
+MAX_FRACTION = 17
+"""Digits after the point of a mantissa: as many as a double needs, and one more."""
+MAX_DIVISOR = 2**32 - 1
+"""The largest p of a divisor `p / 10**k`."""
+MAX_PLACES = 1000
+"""The largest k of one."""
+
+
+def common_multiple(one: Exact, other: Exact) -> Exact:
+    """The least number above zero that is a multiple of two."""
+    places = max(_places(one), _places(other))
+    scale = 10**places
+    whole = lcm(int(Fraction(one) * scale), int(Fraction(other) * scale))
+    found = Fraction(whole, scale)
+    return int(found) if found.denominator == 1 else Decimal(whole).scaleb(-places)
+
+
+def is_multiple(value: Exact, step: Exact) -> bool:
+    """Whether a number is a whole multiple of another."""
+    return (Fraction(value) / Fraction(step)).denominator == 1
+
+
+def _places(value: Exact) -> int:
+    if isinstance(value, int):
+        return 0
+    exponent = value.normalize().as_tuple().exponent
+    assert isinstance(exponent, int)
+    return max(0, -exponent)
+
+
+def _divisor(step: Exact) -> tuple[int, int]:
+    """p and k of a divisor p / 10**k."""
+    places = _places(step)
+    divisor = int(Fraction(step) * 10**places)
+    if divisor > MAX_DIVISOR or places > MAX_PLACES:
+        raise LimitExceeded(
+            f"multipleOf {step} is a multiple of {divisor} / 10**{places}; enforced are divisors "
+            f"up to {MAX_DIVISOR} and {MAX_PLACES} decimal places"
+        )
+    return divisor, places
+
+
+def plain_multiples(texts: NumberTexts, step: Exact) -> int:
+    """The plain decimals without a sign that are multiples, and some that are misspelt: a caller
+    intersects with a shape.
+
+    Raises:
+        LimitExceeded: the divisor has too many digits.
+    """
+    return int(texts.store.multiples(*_divisor(step)))
+
+
+def scientific_multiples(texts: NumberTexts, step: Exact, exponents: list[tuple[int, int]]) -> int:
+    """The normalised scientific forms without a sign that are multiples, or NOTHING.
+
+    Args:
+        exponents: those to be considered, ranges on one side of zero.
+
+    Raises:
+        LimitExceeded: the divisor has too many digits.
+    """
+    return int(texts.store.union(_scientific(texts, *_divisor(step), exponents)))
+
+
+def _normal_mantissa(texts: NumberTexts, fraction: int) -> int:
+    """Mantissas with so many digits after the point, the last of which is not zero."""
+    store = texts.store
+    if not fraction:
+        return texts.nonzero
+    between = store.repeat(texts.digit, fraction - 1, fraction - 1)
+    return int(store.concat([texts.nonzero, texts.dot, between, texts.nonzero]))
+
+
+def normal_scientific(texts: NumberTexts) -> int:
+    """All scientific forms that are written as described above."""
+    store = texts.store
+    fraction = store.concat(
+        [texts.dot, store.repeat(texts.digit, 0, MAX_FRACTION - 1), texts.nonzero]
+    )
+    mantissa = store.concat([texts.nonzero, store.union([store.EMPTY, fraction])])
+    powers = [texts.powers(*exponents) for exponents in texts.exponents()]
+    return int(store.concat([mantissa, store.union(powers)]))
+
+
+def _scientific(
+    texts: NumberTexts, divisor: int, places: int, ranges: list[tuple[int, int]]
+) -> list[int]:
+    store = texts.store
+    parts: list[int] = []
+    for fraction in range(MAX_FRACTION + 1):
+        mantissa = _normal_mantissa(texts, fraction)
+        by_rest: dict[int, list[int]] = {}
+        for least, most in ranges:
+            # Below the first of these the digits do not reach far enough.
+            for exponent in range(max(least, fraction - places), most + 1):
+                power = min(exponent - fraction + places, divisor.bit_length())
+                by_rest.setdefault(divisor // gcd(divisor, 10**power), []).append(exponent)
+        for rest, exponents in by_rest.items():
+            if rest % 10 == 0:
+                continue
+            fitting = mantissa
+            if rest > 1:
+                fitting = store.intersect([mantissa, store.multiples(rest, fraction)])
+                if store.is_empty(fitting):
+                    continue
+            for first, last in _runs(exponents):
+                parts.append(store.concat([fitting, texts.powers(first, last)]))
+    return parts
+
+
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    """Ascending numbers as runs without a gap; one that crosses zero is two."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1 and number != 0:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs
