@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MAX_TOKEN_IDS = 1 << 24
+"""The ids a vocabulary may have, and its model's logits: 64 times today's largest (262,144)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:

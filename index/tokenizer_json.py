@@ -1,154 +1,203 @@
 """The bytes behind each token id of a `tokenizer.json`, the format of the `tokenizers` library.
 
-Such a file names tokens by *strings*, and its *decoder* says what text a string stands for. Two
-families lose nothing on the way, and only they are read:
+Such a file names tokens by *strings*, and its *decoder* says what text a string stands for. What is
+read are the decoders under which each token has one text wherever it stands:
 
-- **Byte-level**: every character of a token's string stands for one byte, by GPT-2's table, in
-  which printable Latin-1 is itself and the other bytes are shifted to U+0100 and up (`Ġ` is a
-  space).
-- **Byte fallback** (SentencePiece): the string is the text, `▁` is a space, and `<0xNN>` is a
-  byte.
+- **Byte-level**: every character of a token's string stands for one byte.
+- **Byte fallback** (SentencePiece): the string is the text, `▁` is a space, `<0xNN>` is a byte.
+- **WordPiece without clean-up**: `##` goes on with a word, any other token begins one, and so
+  begins with a space. With clean-up, as BERT's has it, spaces beside punctuation depend on what
+  stands there, and the file is refused.
+
+A decoder that takes away the first space of a whole text is reported by `drops_leading_space`.
 
 *Added* tokens stand beside the model's own. Those marked special never match text. The others do,
-and their content is the text itself, in either family, unless the model's own vocabulary holds
+and their content is the text itself, in every family, unless the model's own vocabulary holds
 the same string under the same id: then the model may emit it for ordinary text, and the
-decoder's reading applies (in Gemma's vocabulary `▁▁` is such a token, and means two spaces).
+decoder's reading applies (in Gemma's vocabulary `▁▁` is such a token, and means two spaces). The
+content of a *normalized* token meets text whose spaces the normalizer has made `▁`, and so `▁` in
+it is a space too.
 
 Everything else is refused with the reason, because a mask over guessed bytes would be wrong
-without anyone noticing: WordPiece and its like glue words together by rules about what stands
-beside them, and lower-cased or stripped text can't be recovered from a token alone.
+without anyone noticing.
 
-Reading costs about 0.3 s for 129,000 tokens, nearly all of it `json.loads`.
+Reading costs about 0.3 s for 129,000 tokens, half of it `json.loads`.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from grammaton.errors import VocabularyError
-
-_BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-_SPACE_MARK = "\u2581"
+from grammaton.index.token_texts import (
+    SPACE_MARK,
+    TokenTexts,
+    byte_level,
+    byte_token,
+    token_texts,
+    utf8,
+)
 
 # A decoder step takes a token's string, or its bytes once a step has made them final.
 _Step = Callable[[str], str | bytes]
 
 
-@dataclass(frozen=True)
-class TokenizerTexts:
-    """What a tokenizer file says about its ids.
-
-    Attributes:
-        tokens: the bytes of each id, `b""` for special tokens and for ids the file skips.
-        special_tokens: the id of each special token, by content; the unknown token is one of them.
-        drops_leading_space: whether the decoder removes one space at the start of a whole text.
-    """
-
-    tokens: list[bytes]
-    special_tokens: dict[str, int]
-    drops_leading_space: bool
-
-
-def read_tokenizer_json(source: str | bytes) -> TokenizerTexts:
+def read_tokenizer_json(source: str | bytes) -> TokenTexts:
     """Reads the text of a `tokenizer.json`.
 
     Raises:
         VocabularyError: the text is no such file, or its tokens have no exact bytes.
     """
-    try:
-        document = json.loads(source)
-    except ValueError as error:
-        raise VocabularyError(f"a tokenizer.json must be JSON: {error}") from error
-    if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
+    document = parse_json(source, "tokenizer.json")
+    model = document.get("model")
+    if not isinstance(model, dict):
         raise VocabularyError('a tokenizer.json must be an object with a "model" in it')
-    model = document["model"]
-    ids = _model_ids(model)
-    decode, drops_leading_space = _decoder(document.get("decoder"))
+    strings = _model_strings(model)
+    decode, drops_leading_space = _decoder(document.get("decoder"), model)
+    marks_spaces = any(
+        step.get("type") == "Replace"
+        and step.get("pattern") == {"String": " "}
+        and step.get("content") == SPACE_MARK
+        for step in _flatten(document.get("normalizer"), "normalizers")
+    )
 
-    special = {}
-    if (unknown := _unknown_token(model)) in ids:
-        special[unknown] = ids[unknown]
+    special = _unknown_token(model, strings)
     literal: dict[int, bytes] = {}
-    for token in document.get("added_tokens") or ():
-        content, token_id = token["content"], token["id"]
+    added = document.get("added_tokens") or []
+    if not isinstance(added, list):
+        raise VocabularyError("the added_tokens of a tokenizer.json must be a list")
+    for token in added:
+        content, token_id = _added_token(token)
         if token.get("special"):
             special[content] = token_id
-        elif ids.get(content) != token_id:
-            literal[token_id] = content.encode()
+        elif strings.get(token_id) != content:
+            if marks_spaces and token.get("normalized"):
+                content = content.replace(SPACE_MARK, " ")
+            literal[token_id] = utf8(content)
 
-    highest = max((*ids.values(), *literal, *special.values()), default=-1)
-    tokens = [b""] * (highest + 1)
-    for text, token_id in ids.items():
-        tokens[token_id] = decode(text)
-    for token_id, data in literal.items():
-        tokens[token_id] = data
-    for token_id in special.values():
-        tokens[token_id] = b""
-    return TokenizerTexts(tokens, special, drops_leading_space)
+    texts = {token_id: decode(text) for token_id, text in strings.items()}
+    return token_texts(texts | literal, special, drops_leading_space=drops_leading_space)
 
 
-def _model_ids(model: Mapping[str, Any]) -> dict[str, int]:
-    """The id of each string in the model's own vocabulary."""
+def parse_json(source: str | bytes, what: str) -> dict[str, Any]:
+    """A JSON object out of a file of the kind `what`.
+
+    Raises:
+        VocabularyError: it isn't one.
+    """
+    try:
+        document = json.loads(source)
+    except (ValueError, RecursionError) as error:
+        raise VocabularyError(f"a {what} must be JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise VocabularyError(f"a {what} must be a JSON object, not {type(document).__name__}")
+    return document
+
+
+def _model_strings(model: Mapping[str, Any]) -> dict[int, str]:
+    """The string of each id in the model's own vocabulary."""
     kind, vocab = model.get("type"), model.get("vocab")
     if kind is None and isinstance(vocab, dict):
         kind = "BPE"  # files from before the type was written
     if kind == "Unigram" and isinstance(vocab, list):
-        return {text: token_id for token_id, (text, _) in enumerate(vocab)}
-    if kind not in ("BPE", "WordLevel") or not isinstance(vocab, dict):
+        if all(isinstance(piece, list) and piece and isinstance(piece[0], str) for piece in vocab):
+            return {token_id: piece[0] for token_id, piece in enumerate(vocab)}
+        raise VocabularyError("a Unigram vocabulary must be a list of pairs [piece, score]")
+    if kind not in ("BPE", "WordLevel", "WordPiece") or not isinstance(vocab, dict):
         raise VocabularyError(
-            f"a {kind} tokenizer gives its tokens no exact bytes (its text depends on the tokens "
-            "around them); byte-level BPE, byte-fallback BPE and Unigram can be read"
+            f"a tokenizer model of the type {kind!r} is not known; byte-level BPE, byte-fallback "
+            "BPE, Unigram, WordLevel and WordPiece are"
         )
-    for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
-        if model.get(affix):
+    if model.get("end_of_word_suffix"):
+        raise VocabularyError(
+            f"the tokenizer ends words with {model['end_of_word_suffix']!r}, which is a space "
+            "except at the end of a text, so its tokens have no exact bytes"
+        )
+    strings: dict[int, str] = {}
+    for text, token_id in vocab.items():
+        if not isinstance(token_id, int) or isinstance(token_id, bool):
+            raise VocabularyError(f"the token {text!r} has the id {token_id!r}, not an integer")
+        if token_id in strings:
             raise VocabularyError(
-                f"the tokenizer marks word parts with {affix}={model[affix]!r}, so the spaces of "
-                "its texts can't be recovered from tokens"
+                f"token id {token_id} stands for both {strings[token_id]!r} and {text!r}"
             )
-    return vocab
+        strings[token_id] = text
+    return strings
 
 
-def _unknown_token(model: Mapping[str, Any]) -> str | None:
+def _unknown_token(model: Mapping[str, Any], strings: Mapping[int, str]) -> dict[str, int]:
     """The token that stands for text outside the vocabulary, and so for no text in particular."""
     if model.get("type") == "Unigram":
         unknown_id = model.get("unk_id")
-        return None if unknown_id is None else model["vocab"][unknown_id][0]
-    return model.get("unk_token")
+        if isinstance(unknown_id, int) and unknown_id in strings:
+            return {strings[unknown_id]: unknown_id}
+        return {}
+    unknown = model.get("unk_token")
+    token_id = model["vocab"].get(unknown) if isinstance(unknown, str) else None
+    return {} if token_id is None else {str(unknown): token_id}
 
 
-def _decoder(spec: Mapping[str, Any] | None) -> tuple[Callable[[str], bytes], bool]:
+def _added_token(token: Any) -> tuple[str, int]:
+    """The content and the id of an entry of `added_tokens`."""
+    content = token.get("content") if isinstance(token, dict) else None
+    token_id = token.get("id") if isinstance(token, dict) else None
+    if not isinstance(content, str) or not isinstance(token_id, int) or isinstance(token_id, bool):
+        raise VocabularyError(f"an added token needs a content and an id: {token!r:.200}")
+    return content, token_id
+
+
+def _decoder(
+    spec: Mapping[str, Any] | None, model: Mapping[str, Any]
+) -> tuple[Callable[[str], bytes], bool]:
     """The bytes of one model token as a function, and whether texts lose their first space."""
     steps: list[_Step] = []
     drops_leading_space = fused = False
-    for step in _flatten(spec):
+    word_part = model.get("continuing_subword_prefix") or ""
+    for step in _flatten(spec, "decoders"):
         kind = step.get("type")
+        # Once the tokens are one string, a step no longer tells the text of a single token.
         if kind == "ByteLevel":
-            steps.append(_byte_level)
-        elif kind == "ByteFallback":
-            steps.append(_byte_fallback)
+            steps.append(byte_level)
+            fused = True
         elif kind == "Fuse":
             fused = True
-        elif kind == "Metaspace":
-            steps.append(_replacement(step.get("replacement", _SPACE_MARK), " "))
+        elif kind == "ByteFallback" and not fused:
+            steps.append(_byte_fallback)
+        elif kind == "Metaspace" and not fused:
+            steps.append(_replacement(step.get("replacement", SPACE_MARK), " "))
             # Files from before `prepend_scheme` say it with a flag.
             scheme = step.get("prepend_scheme")
             drops_leading_space |= (
                 step.get("add_prefix_space", True) if scheme is None else scheme != "never"
             )
         elif kind == "Replace" and isinstance(step.get("pattern"), dict) and not fused:
-            pattern = step["pattern"].get("String")
-            if not pattern:
+            pattern, content = step["pattern"].get("String"), step.get("content", "")
+            if not pattern or not isinstance(content, str):
                 raise VocabularyError(
                     f"the tokenizer's decoder replaces by the pattern {step['pattern']}, which "
                     "is not known to keep a token's text; only plain strings can be read"
                 )
-            steps.append(_replacement(pattern, step.get("content", "")))
-        elif kind == "Strip" and fused and step.get("content") == " " and not step.get("stop"):
-            drops_leading_space |= step.get("start", 0) > 0
+            steps.append(_replacement(pattern, content))
+        elif (
+            kind == "Strip"
+            and fused
+            and step.get("content") == " "
+            and step.get("start") in (0, 1)
+            and not step.get("stop")
+        ):
+            drops_leading_space |= step["start"] == 1
+        elif kind == "WordPiece" and not steps and not fused:
+            if step.get("cleanup", True):
+                raise VocabularyError(
+                    "the tokenizer is WordPiece with clean-up: whether there is a space beside "
+                    "punctuation depends on the tokens around it, so no token has exact bytes. "
+                    "Vocabulary(...) takes the tokens' bytes if you know better"
+                )
+            prefix = _same_prefix(step.get("prefix", "##"), word_part)
+            steps.append(_word_piece(prefix))
+            word_part, drops_leading_space = "", prefix != ""
         else:
             raise VocabularyError(
                 f"the tokenizer's decoder has a step {kind!r} that doesn't tell the bytes of a "
@@ -159,6 +208,11 @@ def _decoder(spec: Mapping[str, Any] | None) -> tuple[Callable[[str], bytes], bo
             "the tokenizer has no decoder that tells which text its tokens stand for (it would "
             "put a space between any two); pass the tokens' bytes to Vocabulary(...) yourself"
         )
+    if word_part:
+        raise VocabularyError(
+            f"the tokenizer marks the parts of a word with {word_part!r}, and its decoder doesn't "
+            "take the mark away"
+        )
 
     def decode(text: str) -> bytes:
         value: str | bytes = text
@@ -166,41 +220,47 @@ def _decoder(spec: Mapping[str, Any] | None) -> tuple[Callable[[str], bytes], bo
             if isinstance(value, bytes):
                 break
             value = step(value)
-        return value if isinstance(value, bytes) else value.encode()
+        return value if isinstance(value, bytes) else utf8(value)
 
     return decode, drops_leading_space
 
 
-def _flatten(spec: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
+def _flatten(spec: Any, parts: str) -> Iterator[Mapping[str, Any]]:
+    """The steps of a decoder or normalizer, sequences within sequences laid out."""
     if spec is None:
-        return ()
-    if spec.get("type") == "Sequence":
-        return [step for part in spec.get("decoders", ()) for step in _flatten(part)]
-    return (spec,)
+        return
+    if not isinstance(spec, dict):
+        raise VocabularyError(f"a tokenizer's {parts} are objects, not {spec!r:.100}")
+    if spec.get("type") != "Sequence":
+        yield spec
+        return
+    inner = spec.get(parts)
+    for part in inner if isinstance(inner, list) else ():
+        yield from _flatten(part, parts)
 
 
-def _byte_level_table() -> dict[int, int]:
-    """GPT-2's table inverted: the code point of each character to the byte it stands for."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    shifted = [byte for byte in range(256) if byte not in set(printable)]
-    return {byte: byte for byte in printable} | {256 + n: b for n, b in enumerate(shifted)}
+def _same_prefix(decoders: Any, models: str) -> str:
+    if not isinstance(decoders, str) or (models and decoders != models):
+        raise VocabularyError(
+            f"the tokenizer marks the parts of a word with {models!r} and its decoder takes away "
+            f"{decoders!r}"
+        )
+    return decoders
 
 
-_BYTE_LEVEL = _byte_level_table()
-_BYTE_LEVEL_CHARACTERS = frozenset(map(chr, _BYTE_LEVEL))
+def _word_piece(prefix: str) -> _Step:
+    def step(text: str) -> str:
+        return text[len(prefix) :] if text.startswith(prefix) else f" {text}"
 
-
-def _byte_level(text: str) -> bytes:
-    # A string with any other character in it stands for itself, as the library decodes it.
-    if _BYTE_LEVEL_CHARACTERS.issuperset(text):
-        return text.translate(_BYTE_LEVEL).encode("latin-1")
-    return text.encode()
+    return step
 
 
 def _byte_fallback(text: str) -> str | bytes:
-    match = _BYTE_TOKEN.fullmatch(text)
-    return bytes((int(match[1], 16),)) if match else text
+    byte = byte_token(text)
+    return text if byte is None else byte
 
 
-def _replacement(old: str, new: str) -> _Step:
+def _replacement(old: Any, new: str) -> _Step:
+    if not isinstance(old, str) or not old:
+        raise VocabularyError(f"the tokenizer's decoder replaces {old!r}, which is no string")
     return lambda text: text.replace(old, new)

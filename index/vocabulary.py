@@ -28,7 +28,15 @@ from typing import Any, Protocol
 
 from grammaton._core import TokenIndex
 from grammaton.errors import VocabularyError
-from grammaton.index.tokenizer_json import TokenizerTexts, read_tokenizer_json
+from grammaton.index.gguf_vocabulary import read_gguf
+from grammaton.index.python_tokenizer import read_python_tokenizer
+from grammaton.index.saved_vocabulary import pack, unpack
+from grammaton.index.sentencepiece_model import Processor, read_sentencepiece
+from grammaton.index.tekken import read_tekken
+from grammaton.index.tiktoken_ranks import Encoding, read_encoding, read_ranks
+from grammaton.index.token_texts import TokenTexts, read_source, write_source
+from grammaton.index.tokenizer_json import read_tokenizer_json
+from grammaton.limits import MAX_TOKEN_IDS
 
 
 class _Tokenizer(Protocol):
@@ -102,31 +110,26 @@ class Vocabulary:
         eos_token_ids: int | Sequence[int] | None = None,
         logits_size: int | None = None,
     ) -> Vocabulary:
-        """From a fast tokenizer of the transformers library.
+        """From a tokenizer of the transformers library, fast or run in Python.
 
         Args:
             tokenizer: a `PreTrainedTokenizerFast` (what `AutoTokenizer.from_pretrained` gives for
-                nearly every model).
+                nearly every model), or one made of SentencePiece, tiktoken or mistral-common.
             eos_token_ids: the ids that end a sequence; the tokenizer's own by default. Chat
                 models often have more: `model.generation_config.eos_token_id`.
             logits_size: `model.config.vocab_size`, when it differs from `len(tokenizer)`.
 
         Raises:
-            VocabularyError: a slow tokenizer, or one whose tokens have no exact bytes.
+            VocabularyError: a tokenizer whose tokens have no exact bytes, or no end of sequence.
         """
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None or not hasattr(backend, "to_str"):
-            raise VocabularyError(
-                f"{type(tokenizer).__name__} is not backed by the tokenizers library; load it "
-                "with AutoTokenizer.from_pretrained(..., use_fast=True)"
-            )
+            texts = read_python_tokenizer(tokenizer)
+        else:
+            texts = read_tokenizer_json(backend.to_str())
         if eos_token_ids is None:
-            eos_token_ids = tokenizer.eos_token_id
-            if eos_token_ids is None:
-                raise VocabularyError(
-                    "the tokenizer names no end-of-sequence token; pass eos_token_ids"
-                )
-        return cls._from_texts(read_tokenizer_json(backend.to_str()), eos_token_ids, logits_size)
+            eos_token_ids = getattr(tokenizer, "eos_token_id", None)
+        return cls._from_texts(texts, eos_token_ids, logits_size)
 
     @classmethod
     def from_tokenizers(
@@ -146,30 +149,171 @@ class Vocabulary:
 
         Raises:
             VocabularyError: a file that is no tokenizer, tokens without exact bytes, or no
-                end-of-sequence token.
+                end of sequence.
         """
         if isinstance(tokenizer, (str, PathLike)):
-            path = Path(tokenizer)
-            try:
-                source = path.read_bytes()
-            except OSError as error:
-                raise VocabularyError(f"can't read the tokenizer: {error}") from error
-            texts = read_tokenizer_json(source)
+            texts = read_tokenizer_json(read_source(tokenizer, "tokenizer"))
             if eos_token_ids is None:
-                eos_token_ids = _configured_eos(path.with_name("tokenizer_config.json"), texts)
+                config = Path(tokenizer).with_name("tokenizer_config.json")
+                eos_token_ids = _configured_eos(config, texts)
         else:
             texts = read_tokenizer_json(tokenizer.to_str())
-        if eos_token_ids is None:
-            raise VocabularyError(
-                "a tokenizer.json doesn't say which token ends a sequence; pass eos_token_ids. "
-                f"Its special tokens: {_some(texts.special_tokens)}"
-            )
         return cls._from_texts(texts, eos_token_ids, logits_size)
 
     @classmethod
-    def _from_texts(
-        cls, texts: TokenizerTexts, eos_token_ids: int | Sequence[int], logits_size: int | None
+    def from_tiktoken(
+        cls,
+        encoding: Encoding | str | PathLike[str],
+        *,
+        special_tokens: Mapping[str, int] = {},
+        eos_token_ids: int | Sequence[int] | None = None,
+        logits_size: int | None = None,
     ) -> Vocabulary:
+        """From a `tiktoken.Encoding`, or the path of a rank file.
+
+        Args:
+            encoding: an encoding, or the path of a file with a base64 text and a rank on each
+                line. Reading a path needs no library.
+            special_tokens: ids by name. A rank file names none; those of an encoding are known.
+            eos_token_ids: the ids that end a sequence; `<|endoftext|>` by default.
+            logits_size: how many logits the model puts out, when that differs from the tokens.
+
+        Raises:
+            VocabularyError: a file that is none, a special token with the id of a text, or no
+                end of sequence.
+        """
+        if isinstance(encoding, (str, PathLike)):
+            texts = read_ranks(read_source(encoding, "tiktoken file"), special_tokens)
+        else:
+            texts = read_encoding(encoding, special_tokens)
+        return cls._from_texts(texts, eos_token_ids, logits_size)
+
+    @classmethod
+    def from_sentencepiece(
+        cls,
+        model: Processor | bytes | str | PathLike[str],
+        *,
+        eos_token_ids: int | Sequence[int] | None = None,
+        logits_size: int | None = None,
+    ) -> Vocabulary:
+        """From a SentencePiece model: the path of a `.model` file, its bytes, or a processor.
+
+        A space that the processor would put before a text is part of the first token's text here;
+        see `drops_leading_space`.
+
+        Args:
+            model: a path, a serialized model, or a `sentencepiece.SentencePieceProcessor`.
+                Reading a path or bytes needs no library.
+            eos_token_ids: the ids that end a sequence; the model's own (`</s>`) by default.
+            logits_size: how many logits the model puts out, when that differs from the pieces.
+
+        Raises:
+            VocabularyError: a file that is none, pieces without exact bytes, or no end of
+                sequence.
+        """
+        if isinstance(model, bytes):
+            source = model
+        elif isinstance(model, (str, PathLike)):
+            source = read_source(model, "SentencePiece model")
+        else:
+            source = model.serialized_model_proto()
+        return cls._from_texts(read_sentencepiece(source), eos_token_ids, logits_size)
+
+    @classmethod
+    def from_tekken(
+        cls,
+        tokenizer: Any,
+        *,
+        eos_token_ids: int | Sequence[int] | None = None,
+        logits_size: int | None = None,
+    ) -> Vocabulary:
+        """From Mistral's `tekken.json`: its path, or mistral-common's `Tekkenizer`.
+
+        Args:
+            tokenizer: a path, which needs no library, or a tokenizer of mistral-common.
+            eos_token_ids: the ids that end a sequence; `</s>` by default.
+            logits_size: how many logits the model puts out, when that differs from the tokens.
+
+        Raises:
+            VocabularyError: a file that is none, or no end of sequence.
+        """
+        if isinstance(tokenizer, (str, PathLike)):
+            texts = read_tekken(read_source(tokenizer, "tekken.json"))
+        else:
+            texts = read_python_tokenizer(tokenizer)
+        return cls._from_texts(texts, eos_token_ids, logits_size)
+
+    @classmethod
+    def from_gguf(
+        cls,
+        path: str | PathLike[str],
+        *,
+        eos_token_ids: int | Sequence[int] | None = None,
+        logits_size: int | None = None,
+    ) -> Vocabulary:
+        """From the metadata of a GGUF model file; the weights are not read.
+
+        Args:
+            path: the file. A model split over several files has its tokenizer in the first.
+            eos_token_ids: the ids that end a sequence. By default those that the file names: end
+                of sequence, of a turn and of a message.
+            logits_size: how many logits the model puts out, when that differs from the tokens.
+
+        Raises:
+            VocabularyError: a file that is none, tokens without exact bytes, or no end of
+                sequence.
+        """
+        return cls._from_texts(read_gguf(path), eos_token_ids, logits_size)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Vocabulary:
+        """Reads a vocabulary that `save` wrote, ten times as fast as a tokenizer is read.
+
+        Raises:
+            VocabularyError: the file can't be read, is of another kind or version, cut short or
+                damaged.
+        """
+        saved = unpack(read_source(path, "saved vocabulary"))
+        vocabulary = cls(
+            saved.tokens,
+            eos_token_ids=saved.eos_token_ids,
+            special_tokens=saved.special_tokens,
+            logits_size=saved.logits_size,
+        )
+        vocabulary._drops_leading_space = saved.drops_leading_space
+        return vocabulary
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the vocabulary to a file: 1.4 MB for 129,000 tokens.
+
+        An existing file is replaced once the new one is complete.
+
+        Raises:
+            VocabularyError: the file can't be written.
+        """
+        data = pack(
+            self._tokens,
+            self._eos_token_ids,
+            self._special_tokens,
+            self._logits_size,
+            drops_leading_space=self._drops_leading_space,
+        )
+        write_source(path, data, "vocabulary")
+
+    @classmethod
+    def _from_texts(
+        cls,
+        texts: TokenTexts,
+        eos_token_ids: int | Sequence[int] | None,
+        logits_size: int | None,
+    ) -> Vocabulary:
+        if eos_token_ids is None:
+            if not texts.eos_token_ids:
+                raise VocabularyError(
+                    "the tokenizer doesn't say which token ends a sequence; pass eos_token_ids. "
+                    f"Its special tokens: {_some(texts.special_tokens)}"
+                )
+            eos_token_ids = texts.eos_token_ids
         vocabulary = cls(
             texts.tokens,
             eos_token_ids=eos_token_ids,
@@ -265,6 +409,8 @@ def _ids(values: int | Iterable[int], size: int, name: str) -> tuple[int, ...]:
 
 
 def _logits_size(size: int, texts: Sequence[bytes], ends: Sequence[int]) -> int:
+    if size > MAX_TOKEN_IDS:
+        raise VocabularyError(f"logits_size={size} is more than {MAX_TOKEN_IDS}")
     lost = [i for i in range(size, len(texts)) if texts[i] or i in ends] if size >= 1 else [0]
     if lost:
         raise VocabularyError(
@@ -274,7 +420,7 @@ def _logits_size(size: int, texts: Sequence[bytes], ends: Sequence[int]) -> int:
     return size
 
 
-def _configured_eos(path: Path, texts: TokenizerTexts) -> int | None:
+def _configured_eos(path: Path, texts: TokenTexts) -> int | None:
     """The id of the end-of-sequence token that a tokenizer_config.json names."""
     try:
         name = json.loads(path.read_bytes()).get("eos_token")

@@ -237,7 +237,7 @@ def test_bad_arguments() -> None:
             vocabulary.token_bytes(token_id)
     with pytest.raises(VocabularyError, match="can't read the tokenizer"):
         Vocabulary.from_tokenizers("no/such/tokenizer.json")
-    with pytest.raises(VocabularyError, match="not backed by the tokenizers library"):
+    with pytest.raises(VocabularyError, match="neither backed by the tokenizers library"):
         Vocabulary.from_transformers(object())
 
 
@@ -245,7 +245,8 @@ def test_bad_arguments() -> None:
     ("source", "reason"),
     [
         ("{", "must be JSON"),
-        ("[]", 'an object with a "model"'),
+        ("[]", "a JSON object, not list"),
+        ("{}", 'an object with a "model"'),
         (document({"type": "WordPiece"}, type="WordPiece", vocab={"a": 0}), "WordPiece"),
         (document({"type": "ByteLevel"}, vocab={"a": 0}, end_of_word_suffix="</w>"), "</w>"),
         (document({"type": "BPEDecoder"}, vocab={"a": 0}), "BPEDecoder"),
