@@ -2,8 +2,9 @@
 
 Characters whose successors are the same position form a *class* (`a digit`). One that leads
 somewhere of its own begins a *literal*, which is read on for as long as the grammar forces it, and
-within a word past a choice between few: so an object names the keys it wants and not just their
-first letter. Single characters that lead nowhere in particular are counted with the classes.
+within a word or a JSON string past a choice between few: so an object names the keys it wants and
+not just their first letter. Single characters that lead nowhere in particular are counted with the
+classes.
 
 Inside JSON strings every character has spellings by escapes as well. Where those lead to the same
 position as the plain characters, they are not listed; `escapes` says that they exist.
@@ -147,10 +148,12 @@ def _read_on(
 def _continued(
     machine: CharacterMachine, text: str, position: Matcher, most: int
 ) -> list[tuple[str, Matcher]] | None:
-    if position.is_complete or len(text) > _LONGEST_LITERAL or not _in_word(text[-1]):
+    if position.is_complete or len(text) > _LONGEST_LITERAL:
         return None
-    singles, classes, _ = _choices(machine, position)
-    if classes or not 0 < len(singles) <= most or not all(_in_word(chr(c)) for c, _ in singles):
+    singles, classes, escapes = _choices(machine, position)
+    if classes or not 0 < len(singles) <= most:
+        return None
+    if not escapes and not all(map(_in_word, [text[-1], *(chr(code) for code, _ in singles)])):
         return None
     return [_forced(text + chr(code), target) for code, target in singles]
 

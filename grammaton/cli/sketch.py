@@ -1,8 +1,8 @@
 """Frames on one line: what is still to be said, in the notation of the text form, cut short.
 
 Terms of a running constraint are residuals, shared and possibly large, so a sketch reads no further
-than it prints. `…` stands for what was left out, and for residuals that have no text form (object
-keys half written, a JSON escape half written).
+than it prints. `…` stands for what was left out, and for residuals that have no text form (a JSON
+escape half written, say).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from grammaton._core import Constraint
 from grammaton.grammar.text_printer import character_class, escape
 
 _DEPTH = 6
+_MOST_KEYS = 5
 _UNION, _CONCAT, _PREFIX, _ATOM = range(4)
 _QUANTIFIERS = {(0, 1): "?", (0, None): "*", (1, None): "+"}
 
@@ -41,6 +42,8 @@ def _pieces(constraint: Constraint, term: int, level: int, depth: int) -> Iterat
             yield _call(constraint, rule, param)
         case ("json", int(inner)):
             yield from ("json(", *_pieces(constraint, inner, _UNION, depth - 1), ")")
+        case ("keys", edges):
+            yield from _keys(constraint, edges, depth)
         case ("complement", int(inner)):
             yield "~"
             yield from _pieces(constraint, inner, _PREFIX, depth - 1)
@@ -98,6 +101,28 @@ def _union(constraint: Constraint, parts: tuple[int, ...], level: int, depth: in
     else:
         yield from _grouped(_joined(" | ", constraint, some, _CONCAT, depth), True)
         yield "?"
+
+
+def _keys(constraint: Constraint, edges: object, depth: int) -> Iterator[str]:
+    """The texts of a trie, and what follows if there is but one of them."""
+    assert isinstance(edges, tuple)
+    todo: list[tuple[bytes, int]] = [(bytes([byte]), term) for byte, term in reversed(edges)]
+    texts: list[tuple[str, int]] = []
+    while todo and len(texts) <= _MOST_KEYS:
+        text, term = todo.pop()
+        node = constraint.node(term)
+        if node[0] == "keys":
+            assert isinstance(node[1], tuple)
+            todo += [(text + bytes([byte]), term) for byte, term in reversed(node[1])]
+        else:
+            shown = "".join(escape(ord(char), '"\\') for char in text.decode(errors="replace"))
+            texts.append((f'"{shown}"', term))
+    names = " | ".join(text for text, _ in texts[:_MOST_KEYS])
+    yield f"json({names}{' | …' if len(texts) > _MOST_KEYS else ''}) "
+    if len(texts) == 1:
+        yield from _pieces(constraint, texts[0][1], _CONCAT, depth - 1)
+    else:
+        yield "…"
 
 
 def _joined(

@@ -247,9 +247,16 @@ nb::tuple node_of(const TermStore& store, Term t) {
     case Kind::Residue:
       if (n.b == 0 && (n.c & 0xFFFF) == 0) return nb::make_tuple("multiples", n.a, n.c >> 16);
       break;
+    case Kind::Keys: {
+      if (n.b != 0) break;
+      nb::list edges;
+      const std::span<const Term> pairs = store.operands(t);
+      for (std::size_t i = 0; i < pairs.size(); i += 2)
+        edges.append(nb::make_tuple(pairs[i], pairs[i + 1]));
+      return nb::make_tuple("keys", nb::tuple(edges));
+    }
     case Kind::JsonRaw:
     case Kind::NoSplit:
-    case Kind::Keys:
     case Kind::KeyDigits:
       break;
   }

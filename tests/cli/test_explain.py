@@ -67,6 +67,20 @@ def test_the_stack(run: Run, tmp_path: Path) -> None:
     assert table[-1] == "accepted"
 
 
+def test_keys_half_written_are_frames_too(run: Run) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"ab": {"const": 1}, 'a"': {"const": 2}},
+        "additionalProperties": False,
+        "required": ["ab"],
+    }
+    arguments = ("--schema", json.dumps(schema), "--whitespace", "compact", "--key-order", "any")
+    found = steps(run, *arguments, '{"ab":1}')
+    tops = [step["stacks"][0][0] for step in found[2:5]]
+    assert tops[:2] == [r'json("a\"" | "ab") …', r'json("\"" | "b") …']
+    assert tops[2].startswith(r'"\":1"')
+
+
 def test_ambiguity_is_several_stacks(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "g"
     path.write_text('start ::= x "b" | y "c"\nx ::= "a" x | "a"\ny ::= "a" y "." | "a"')

@@ -107,6 +107,24 @@ def test_parameters_are_shown() -> None:
     assert any(len(bits) == 1 for bits, _ in calls)
 
 
+def test_keys_are_a_trie() -> None:
+    schema = {"properties": {"ab": {}, "ac": {}, "née": {}}, "additionalProperties": False}
+    constraint = compile(Grammar.from_json_schema({"type": "object", **schema}), BYTES)
+    matcher = constraint.matcher()
+    assert matcher.accept_bytes(b'{"')
+    (stack,) = matcher.stacks()
+    texts = set()
+    todo = [(b"", stack[0])]
+    while todo:
+        text, term = todo.pop()
+        node: Any = constraint.node(term)
+        if node[0] == "keys":
+            todo += [(text + bytes([byte]), after) for byte, after in node[1]]
+        else:
+            texts.add(text.decode())
+    assert texts == {"ab", "ac", "née"}
+
+
 def test_many_ways_are_bounded() -> None:
     text = "start ::= " + " | ".join(f'a{i} "{i}"' for i in range(9))
     rules = "\n".join(f'a{i} ::= "a" a{i} "{i}" | "a"' for i in range(9))
