@@ -27,6 +27,7 @@ _EPILOG = """\
 examples:
   grammaton show --regex '(ab|ac)*'
   grammaton show --schema person.json
+  grammaton show --regex '(ab|ac)*' --as gbnf
   grammaton show --regex '-?[0-9]+(\\.[0-9]+)?' --svg -o number.svg
   grammaton show --regex '(ab|ac)*' --dot | dot -Tpng > picture.png
 
@@ -35,12 +36,21 @@ exit status: 0 shown, 2 wrong usage, 3 the grammar can't be used or has no such 
 4 graphviz is not installed
 """
 
+_NOTATIONS = tuple(name for name in ("gbnf", "ebnf", "lark") if hasattr(Grammar, f"to_{name}"))
 _LONGEST_LABEL = 40
 _DRAWING_SECONDS = 120
 
 
 @click.command(epilog=_EPILOG)
 @grammar_options()
+@click.option(
+    "--as",
+    "notation",
+    type=click.Choice(["text", *_NOTATIONS]),
+    default="text",
+    show_default=True,
+    help="the notation to print in",
+)
 @click.option("--dot", "as_dot", is_flag=True, help="the automaton, in graphviz's language")
 @click.option("--svg", "as_svg", is_flag=True, help="the automaton, drawn by graphviz's `dot`")
 @click.option(
@@ -56,6 +66,7 @@ _DRAWING_SECONDS = 120
 @click.option("--json", "as_json", is_flag=True, help="text form and automaton as JSON")
 def show(
     choice: GrammarChoice,
+    notation: str,
     as_dot: bool,
     as_svg: bool,
     path: str | None,
@@ -64,11 +75,11 @@ def show(
 ) -> int:
     """Show what grammaton made of a grammar.
 
-    Prints its text form, which `--grammar` reads back; or, for a regular grammar, the smallest
-    automaton over characters, as a picture or as JSON.
+    Prints its text form, which `--grammar` reads back, or another notation that can say it; or, for
+    a regular grammar, the smallest automaton over characters, as a picture or as JSON.
     """
-    if as_dot + as_svg + as_json > 1:
-        raise click.UsageError("--dot, --svg and --json exclude each other")
+    if as_dot + as_svg + as_json + (notation != "text") > 1:
+        raise click.UsageError("--as, --dot, --svg and --json exclude each other")
     if as_json and path is not None:
         raise click.UsageError("--json goes to standard output; --output is for the other forms")
     grammar = choice.grammar()
@@ -76,7 +87,8 @@ def show(
         print_json({"text": str(grammar), "automaton": _if_regular(grammar, max_states)})
         return Status.OK
     if not as_dot and not as_svg:
-        _write(str(grammar).encode(), path)
+        text = str(grammar) if notation == "text" else getattr(grammar, f"to_{notation}")()
+        _write(text.encode(), path)
         return Status.OK
     dot = to_dot(automaton(CharacterMachine(grammar), max_states=max_states)).encode()
     _write(_draw(dot) if as_svg else dot, path)

@@ -1,8 +1,8 @@
 """Where a grammar comes from: the options that every command shares, and how each is read.
 
 `SOURCES` is the table of them. A source is there when `Grammar` has its constructor, and takes
-those of `--dialect`, `--search`, `--key-order` and `--whitespace` that the constructor has keywords
-for; so a new front end is one line here.
+those refinements (`--dialect`, `--key-order` and the like) that the constructor has keywords for; so
+a new front end is one line here.
 """
 
 from __future__ import annotations
@@ -93,12 +93,14 @@ SOURCES = (
     Source("choices", "A,B,…", "any of these texts (or a JSON array)", "from_choices", _choices),
     Source("lark", "FILE", "a Lark grammar", "from_lark", _file),
     Source("gbnf", "FILE", "a GBNF grammar, as llama.cpp reads it", "from_gbnf", _file),
+    Source("ebnf", "FILE", "a grammar in the W3C's EBNF", "from_ebnf", _file),
     Source("grammar", "FILE", "a grammar in grammaton's own text form", "from_text", _file),
 )
 
 _REFINEMENTS: tuple[tuple[str, Any, str], ...] = (
     ("dialect", click.Choice(["python", "ecma"]), "of --regex (default: python)"),
     ("search", None, "--regex may match anywhere in the text"),
+    ("start", str, "the rule that a grammar begins with, where that can be chosen"),
     ("key_order", click.Choice(["schema", "any"]), "of objects of --schema (default: schema)"),
     ("whitespace", str, "of --schema: flexible, compact or an indent (default: flexible)"),
 )

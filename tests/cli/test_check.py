@@ -79,6 +79,10 @@ def test_sources(run: Run, tmp_path: Path) -> None:
     grammar.write_text('start ::= "(" start ")" | ""')
     assert run("check", "--grammar", str(grammar), "(())").status == 0
     assert run("check", "--grammar", "-", "(())", stdin=b'start ::= "(())"').status == 0
+    grammar.write_text('root ::= "(" root ")" | other\nother ::= "x"')
+    assert run("check", "--gbnf", str(grammar), "((x))").status == 0
+    assert run("check", "--gbnf", str(grammar), "--start", "other", "(x)").status == 1
+    assert run("check", "--ebnf", str(grammar), "((x))").status == 0
     assert run("check", "--schema", '{"const": 1}', "1").status == 0
     assert run("check", "--schema", "-", "1", stdin=b'{"const": 1}').status == 0
     assert run("check", "--choices", "a,b", "--choices", '["c,d"]', "c,d").status == 0

@@ -164,6 +164,16 @@ def test_show_text(run: Run, person: str, tmp_path: Path) -> None:
     assert Grammar.from_text((tmp_path / "out").read_text()) == Grammar.from_json_schema(PERSON)
 
 
+def test_show_in_another_notation(run: Run, tmp_path: Path) -> None:
+    done = run("show", "--choices", "red,green", "--as", "gbnf")
+    assert done == (0, Grammar.from_choices(["red", "green"]).to_gbnf(), "")
+    assert run("show", "--regex", "a", "--as", "gbnf", "--dot").status == 2
+    (tmp_path / "g").write_text('start ::= [ab]+ & ~"a"')
+    done = run("show", "--grammar", str(tmp_path / "g"), "--as", "gbnf")
+    assert done.status == 3
+    assert "intersection" in done.err
+
+
 def test_show_automaton(run: Run) -> None:
     value = run("show", "--json", "--regex", '(ab|a")*').value
     assert value["text"] == str(Grammar.from_regex('(ab|a")*'))
