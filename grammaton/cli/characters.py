@@ -24,7 +24,10 @@ _LEADS = ((0xC2, 0xDF, 1, 0x1F), (0xE0, 0xEF, 2, 0x0F), (0xF0, 0xF4, 3, 0x07))
 
 
 class Transition(NamedTuple):
-    """The characters from `low` to `high`, both included, lead to `target`."""
+    """The characters from `low` to `high`, both included, lead to `target`.
+
+    Matchers of transitions are shared: fork one before moving it.
+    """
 
     low: int
     high: int

@@ -123,8 +123,9 @@ def _escaped(position: Matcher, code: int) -> int | None:
 def _forced(text: str, target: Matcher) -> tuple[str, Matcher]:
     """A text and what must follow it, up to the last whole character."""
     forced = target.forced_bytes()[: 4 * _LONGEST_LITERAL].decode(errors="ignore")
-    if forced and target.accept_bytes(forced.encode()):
-        return text + forced, target
+    after = target.fork()
+    if forced and after.accept_bytes(forced.encode()):
+        return text + forced, after
     return text, target
 
 

@@ -1,8 +1,8 @@
 """Where a grammar comes from: the options that every command shares, and how each is read.
 
 `SOURCES` is the table of them. A source is there when `Grammar` has its constructor, and takes
-those refinements (`--dialect`, `--key-order` and the like) that the constructor has keywords for; so
-a new front end is one line here.
+those refinements (`--dialect`, `--key-order` and the like) that the constructor has keywords for;
+so a new front end is one line here.
 """
 
 from __future__ import annotations
