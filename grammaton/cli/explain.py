@@ -92,7 +92,8 @@ class Step:
     "--vocabulary",
     "vocabulary_path",
     metavar="PATH",
-    help="a tokenizer.json or a model's folder; without it, every byte is a token",
+    help="a tokenizer's file of any kind that grammaton reads, or a model's folder; "
+    "without it, every byte is a token",
 )
 @click.option(
     "--eos", "eos", metavar="ID", type=int, multiple=True, help="the token that ends a text"

@@ -14,7 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from grammaton.cli.console import CommandError, Status
+from grammaton.errors import VocabularyError
 from grammaton.index import Vocabulary
+from grammaton.index.saved_vocabulary import MAGIC
+
+_NAMES = ("tokenizer.json", "tekken.json", "tokenizer.model")
+"""What a model's folder calls its tokenizer; the first that is there is read."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ def read_vocabulary(path: str | None, eos_token_ids: tuple[int, ...]) -> Vocabul
     """The vocabulary in a file or a model's folder; the 256 bytes for None.
 
     Raises:
-        CommandError: no such file.
+        CommandError: no such file, or the file doesn't say which token ends a text.
         VocabularyError: it can't be used.
     """
     if path is None:
@@ -42,7 +47,35 @@ def read_vocabulary(path: str | None, eos_token_ids: tuple[int, ...]) -> Vocabul
     file = _tokenizer_file(path)
     if not file.is_file():
         raise CommandError(f"there is no tokenizer at {file}", status=Status.USAGE)
-    return Vocabulary.from_tokenizers(file, eos_token_ids=eos_token_ids or None)
+    try:
+        return _read(file, eos_token_ids)
+    except VocabularyError as error:
+        if eos_token_ids or "eos_token_ids" not in str(error):
+            raise
+        message = (
+            f"{error}\nHere that is --eos ID; when the text is all that matters, any unused id"
+        )
+        raise CommandError(message, status=Status.GRAMMAR) from error
+
+
+def _read(file: Path, ends: tuple[int, ...]) -> Vocabulary:
+    """Reads a file by what it begins with, and where that says nothing, by its name."""
+    with file.open("rb") as stream:
+        head = stream.read(8)
+    eos = ends or None
+    if head == MAGIC:
+        return Vocabulary.load(file)
+    if head[:4] == b"GGUF":
+        return Vocabulary.from_gguf(file, eos_token_ids=eos)
+    if head.lstrip()[:1] == b"{":
+        if file.name.startswith("tekken"):
+            return Vocabulary.from_tekken(file, eos_token_ids=eos)
+        return Vocabulary.from_tokenizers(file, eos_token_ids=eos)
+    if ".model" in file.name:
+        return Vocabulary.from_sentencepiece(file, eos_token_ids=eos)
+    # A rank file has no special tokens; what ends a text must be one.
+    special = {f"<end {token_id}>": token_id for token_id in ends}
+    return Vocabulary.from_tiktoken(file, special_tokens=special, eos_token_ids=eos)
 
 
 def cut(text: bytes, vocabulary: Vocabulary, path: str | None) -> Tokens:
@@ -60,7 +93,10 @@ def cut(text: bytes, vocabulary: Vocabulary, path: str | None) -> Tokens:
 
 def _tokenizer_file(path: str) -> Path:
     file = Path(path)
-    return file / "tokenizer.json" if file.is_dir() else file
+    if not file.is_dir():
+        return file
+    there = [file / name for name in _NAMES if (file / name).is_file()]
+    return there[0] if there else file / _NAMES[0]
 
 
 def _encoded(text: bytes, file: Path) -> list[int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from pathlib import Path
@@ -136,6 +137,21 @@ def test_texts_are_cut_without_the_library(
     done = run("explain", "--json", *arguments, "abcab")
     assert done.value["tokens"] == "the longest that fit"
     assert [step["token"]["text"] for step in done.value["steps"][:-1]] == ["abc", "ab"]
+
+
+def test_other_kinds_of_vocabularies(run: Run, tmp_path: Path) -> None:
+    texts = [*(bytes([i]) for i in range(256)), b"ab", b"abab"]
+    Vocabulary([*texts, b""], eos_token_ids=258).save(tmp_path / "saved")
+    ranks = (base64.b64encode(text) + b" %d\n" % i for i, text in enumerate(texts))
+    (tmp_path / "ranks").write_bytes(b"".join(ranks))
+    for name, eos in (("saved", ()), ("ranks", ("--eos", "258"))):
+        path = str(tmp_path / name)
+        found = steps(run, "--regex", "(ab)*", "--vocabulary", path, *eos, "ababab")
+        assert [step["token"]["id"] for step in found[:-1]] == [257, 256]
+        assert found[0]["allowed"] == 4  # a, ab, abab and the end
+    done = run("explain", "--regex", "a", "--vocabulary", str(tmp_path / "ranks"), "a")
+    assert done.status == 3
+    assert "--eos ID" in done.err
 
 
 @pytest.mark.parametrize(
