@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 import click
 
 from grammaton.cli.console import CommandError, Status
+from grammaton.cli.pointers import located
 from grammaton.cli.texts import read_file
-from grammaton.errors import GrammatonError
+from grammaton.errors import GrammarError, GrammatonError
 from grammaton.grammar.grammar import Grammar
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -146,6 +147,8 @@ class GrammarChoice:
         try:
             made: Grammar = constructor(self.content, **{**self.refinements, **changed})
         except GrammatonError as error:
+            if isinstance(error, GrammarError) and isinstance(self.content, bytes):
+                error = located(error, self.content)
             raise SourceError(f"--{self.source.option}", error) from error
         return made
 
