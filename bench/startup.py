@@ -1,4 +1,6 @@
-"""What a process pays before its first mask: the import, and reading a large tokenizer.
+"""What a process pays before its first mask: the import, a large tokenizer, the trie over it.
+
+`read` is from a tokenizer.json, `load` from what `Vocabulary.save` wrote; `trie` follows either.
 
     python -m bench.startup
 
@@ -11,6 +13,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bench.walks import EOS_TOKEN_ID, tokenizer_path
 from grammaton import Vocabulary
@@ -31,17 +36,36 @@ def import_seconds() -> float:
     return float(run.stdout)
 
 
-def vocabulary_seconds() -> float:
-    """CPU seconds from the tokenizer's file to a vocabulary."""
+def seconds(action: Callable[[], object]) -> float:
+    """CPU seconds of an action."""
     start = time.thread_time()
-    Vocabulary.from_tokenizers(tokenizer_path(), eos_token_ids=[EOS_TOKEN_ID])
+    action()
     return time.thread_time() - start
+
+
+def read() -> Vocabulary:
+    """The vocabulary of a tokenizer.json."""
+    return Vocabulary.from_tokenizers(tokenizer_path(), eos_token_ids=[EOS_TOKEN_ID])
 
 
 def main() -> None:
     """The command line."""
-    for name, measure in (("import", import_seconds), ("vocabulary", vocabulary_seconds)):
-        print(f"{name:12s}{min(measure() for _ in range(REPEATS)) * 1e3:8.1f} ms")
+    with TemporaryDirectory() as folder:
+        saved = Path(folder, "vocabulary")
+        read().save(saved)
+
+        def trie() -> float:
+            vocabulary = Vocabulary.load(saved)
+            return seconds(lambda: vocabulary.index)
+
+        measures: dict[str, Callable[[], float]] = {
+            "import": import_seconds,
+            "read": lambda: seconds(read),
+            "load": lambda: seconds(lambda: Vocabulary.load(saved)),
+            "trie": trie,
+        }
+        for name, measure in measures.items():
+            print(f"{name:12s}{min(measure() for _ in range(REPEATS)) * 1e3:8.1f} ms")
 
 
 if __name__ == "__main__":

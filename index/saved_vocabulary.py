@@ -27,23 +27,24 @@ Unpacking 129,000 tokens (1.4 MB) takes about 25 ms.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grammaton.errors import VocabularyError
 from grammaton.limits import MAX_TOKEN_IDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MAGIC = b"\x93GRAMV\r\n"
 VERSION = 1
 
 _HEADER = struct.Struct("<8sIIIIIIQQ")
-_DIGEST_SIZE = hashlib.sha256().digest_size
+_DIGEST_SIZE = 32
 _DROPS_LEADING_SPACE = 1
 
 
@@ -82,7 +83,7 @@ def pack(
     )
     numbers = [*eos_token_ids, *special_tokens.values(), *map(len, names), *map(len, tokens)]
     body = b"".join((header, np.array(numbers, dtype="<u4").tobytes(), joined_names, texts))
-    return body + hashlib.sha256(body).digest()
+    return body + _digest(body)
 
 
 def unpack(data: bytes) -> Saved:
@@ -111,7 +112,7 @@ def unpack(data: bytes) -> Saved:
             "cut short or damaged"
         )
     body = memoryview(data)[:-_DIGEST_SIZE]
-    if hashlib.sha256(body).digest() != data[-_DIGEST_SIZE:]:
+    if _digest(body) != data[-_DIGEST_SIZE:]:
         raise VocabularyError("the saved vocabulary is damaged: its checksum doesn't fit")
     if flags & ~_DROPS_LEADING_SPACE or max(count, logits_size) > MAX_TOKEN_IDS:
         raise VocabularyError("the saved vocabulary has a header that grammaton never writes")
@@ -133,6 +134,12 @@ def unpack(data: bytes) -> Saved:
     return Saved(
         tokens, end_ids.tolist(), special_tokens, logits_size, bool(flags & _DROPS_LEADING_SPACE)
     )
+
+
+def _digest(body: bytes | memoryview) -> bytes:
+    from hashlib import sha256  # OpenSSL takes 4 ms to load, which only this needs
+
+    return sha256(body).digest()
 
 
 def _pieces(data: bytes, start: int, lengths: NDArray[np.uint32], total: int) -> list[bytes]:

@@ -10,6 +10,7 @@ Reading a file of 200,000 tokens costs about 0.1 s.
 from __future__ import annotations
 
 import base64
+import operator
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -34,10 +35,8 @@ class Encoding(Protocol):
 
 def is_encoding(value: object) -> bool:
     """Whether this is a `tiktoken.Encoding`, or can be read like one."""
-    return all(
-        hasattr(value, name)
-        for name in ("n_vocab", "special_tokens_set", "decode_single_token_bytes")
-    )
+    names = [name for name in vars(Encoding) if not name.startswith("_")]
+    return all(hasattr(value, name) for name in names)
 
 
 def read_encoding(encoding: Encoding, special_tokens: Mapping[str, int] = {}) -> TokenTexts:
@@ -92,11 +91,15 @@ def _rank(digits: bytes) -> int:
 
 
 def _with_specials(texts: Mapping[int, bytes], special_tokens: Mapping[str, int]) -> TokenTexts:
+    special = {}
     for name, token_id in special_tokens.items():
+        if not hasattr(token_id, "__index__"):
+            raise VocabularyError(f"the special token {name!r} has the id {token_id!r}, no integer")
+        special[name] = operator.index(token_id)  # numpy's integers too
         if token_id in texts:
             raise VocabularyError(
                 f"the special token {name!r} has the id {token_id}, which stands for the text "
                 f"{texts[token_id]!r}"
             )
-    end = special_tokens.get(END_OF_TEXT)
-    return token_texts(texts, special_tokens, eos_token_ids=() if end is None else (end,))
+    end = special.get(END_OF_TEXT)
+    return token_texts(texts, special, eos_token_ids=() if end is None else (end,))

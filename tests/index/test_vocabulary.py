@@ -237,6 +237,16 @@ def test_bad_arguments() -> None:
             vocabulary.token_bytes(token_id)
     with pytest.raises(VocabularyError, match="can't read the tokenizer"):
         Vocabulary.from_tokenizers("no/such/tokenizer.json")
+    makers: list[tuple[Any, str]] = [
+        (Vocabulary.from_tokenizers, "from_tokenizers needs a tokenizers.Tokenizer or the path"),
+        (Vocabulary.from_tiktoken, "from_tiktoken needs a tiktoken.Encoding or the path"),
+        (Vocabulary.from_sentencepiece, "from_sentencepiece needs a SentencePieceProcessor, bytes"),
+    ]
+    for made, reason in makers:
+        with pytest.raises(VocabularyError, match=reason):
+            made(None)
+    with pytest.raises(VocabularyError, match="logits_size=16777217 is more than"):
+        Vocabulary([b"a"], eos_token_ids=0, logits_size=(1 << 24) + 1)
     with pytest.raises(VocabularyError, match="neither backed by the tokenizers library"):
         Vocabulary.from_transformers(object())
 

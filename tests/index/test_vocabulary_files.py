@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import gguf
+import numpy as np
 import pytest
 import tiktoken
 from hypothesis import example, given
@@ -75,6 +76,10 @@ def test_tiktoken_ends(tmp_path: Path) -> None:
         VocabularyError, match="'<x>' has the id 65, which stands for the text b'A'"
     ):
         Vocabulary.from_tiktoken(path, special_tokens={"<x>": 65}, eos_token_ids=0)
+    with pytest.raises(VocabularyError, match="'<x>' has the id '300', no integer"):
+        Vocabulary.from_tiktoken(path, special_tokens={"<x>": "300"})  # type: ignore[dict-item]
+    numpys = Vocabulary.from_tiktoken(path, special_tokens={"<|endoftext|>": np.int64(300)})
+    assert numpys.eos_token_ids == (300,)
 
 
 @pytest.mark.parametrize(
