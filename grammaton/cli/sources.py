@@ -2,7 +2,7 @@
 
 `SOURCES` is the table of them. A source is there when `Grammar` has its constructor, and takes
 those refinements (`--dialect`, `--key-order` and the like) that the constructor has keywords for;
-so a new front end is one line here.
+so a new front end is one line here. One that imports other files looks beside the one it reads.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -144,8 +145,11 @@ class GrammarChoice:
             CommandError: it can't be read.
         """
         constructor = getattr(Grammar, self.source.constructor)
+        given = {**self.refinements, **changed}
+        if "import_paths" in self.source.keywords() and not self.uses_stdin:
+            given["import_paths"] = [Path(self.values[0]).parent]
         try:
-            made: Grammar = constructor(self.content, **{**self.refinements, **changed})
+            made: Grammar = constructor(self.content, **given)
         except GrammatonError as error:
             if isinstance(error, GrammarError) and isinstance(self.content, bytes):
                 error = located(error, self.content)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from grammaton import Grammar
 from grammaton.cli import sources
 from grammaton.cli.texts import place
 from tests.cli.conftest import Run
@@ -224,6 +225,22 @@ def test_a_new_source_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
         text = run(command, "--help").out
         for source in sources.SOURCES:
             assert (f"--{source.option} " in text) == (source.option in named)
+
+
+def test_imports_are_looked_for_beside_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Path] = []
+
+    def from_imports(text: str, *, import_paths: list[Path]) -> Grammar:
+        seen.extend(import_paths)
+        return Grammar.literal(text)
+
+    monkeypatch.setattr(Grammar, "from_imports", from_imports, raising=False)
+    source = sources.Source("imports", "FILE", "", "from_imports", sources._file)
+    (tmp_path / "g").write_text("x")
+    assert sources.GrammarChoice(source, (str(tmp_path / "g"),), {}).grammar().accepts("x")
+    assert seen == [tmp_path]
 
 
 def test_grammars_in_the_examples_of_the_help(run: Run, person: str, tmp_path: Path) -> None:
