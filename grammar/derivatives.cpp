@@ -357,7 +357,7 @@ bool TermStore::is_empty(Term t) {
 // For t = r & ~u with u finite and r ending in any text ("a key that is none of these"): r;
 // otherwise nothing. Such a t is not empty; a search would make the rows of all its residuals, most
 // of which no walk visits.
-Term TermStore::all_but_few(Term t) {
+Term TermStore::all_but_few(Term t) const {
   const std::span<const Term> items = list(nodes_[t].a);
   if (items.size() != 2) return kNothing;
   const bool first = nodes_[items[0]].kind == Kind::Complement;

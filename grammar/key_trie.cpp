@@ -42,6 +42,33 @@ bool continuation_byte(std::uint32_t byte) { return byte >= 0x80 && byte < 0xC0;
 
 }  // namespace
 
+// Appends the one character, or byte, that a term stands for; false when it stands for more.
+bool TermStore::append_single(Term t, std::string& text) const {
+  const Node& n = nodes_[t];
+  if (n.kind == Kind::Bytes && sets_[n.a].size() == 1) {
+    text += static_cast<char>(sets_[n.a].first());
+    return true;
+  }
+  if (n.kind != Kind::Chars || ranges_[n.a].size() != 1 ||
+      ranges_[n.a][0].low != ranges_[n.a][0].high) {
+    return false;
+  }
+  const std::uint32_t c = ranges_[n.a][0].low;  // beyond ASCII: that is Bytes
+  if (c < 0x800) {
+    text += static_cast<char>(0xC0 | (c >> 6));
+  } else {
+    if (c < 0x10000) {
+      text += static_cast<char>(0xE0 | (c >> 12));
+    } else {
+      text += static_cast<char>(0xF0 | (c >> 18));
+      text += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
+    }
+    text += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
+  }
+  text += static_cast<char>(0x80 | (c & 0x3F));
+  return true;
+}
+
 // The text of json(x) when x is one literal text of moderate length; empty otherwise.
 std::string TermStore::lifted_literal(Term t) const {
   std::string text;
@@ -49,31 +76,51 @@ std::string TermStore::lifted_literal(Term t) const {
   if (lift.kind != Kind::Json || lift.b != 0 || lift.c != 0) return text;
   for (Term rest = lift.a;;) {
     const Node& n = nodes_[rest];
-    const Node& head = n.kind == Kind::Concat ? nodes_[n.a] : n;
-    if (head.kind == Kind::Bytes && sets_[head.a].size() == 1) {
-      text += static_cast<char>(sets_[head.a].first());
-    } else if (head.kind == Kind::Chars && ranges_[head.a].size() == 1 &&
-               ranges_[head.a][0].low == ranges_[head.a][0].high) {
-      const std::uint32_t c = ranges_[head.a][0].low;  // beyond ASCII: that is Bytes
-      if (c < 0x800) {
-        text += static_cast<char>(0xC0 | (c >> 6));
-      } else {
-        if (c < 0x10000) {
-          text += static_cast<char>(0xE0 | (c >> 12));
-        } else {
-          text += static_cast<char>(0xF0 | (c >> 18));
-          text += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
-        }
-        text += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
-      }
-      text += static_cast<char>(0x80 | (c & 0x3F));
-    } else {
-      return {};
-    }
+    if (!append_single(n.kind == Kind::Concat ? n.a : rest, text)) return {};
     if (n.kind != Kind::Concat) return text;
     if (text.size() > kLongestKey) return {};
     rest = n.b;
   }
+}
+
+// Adds the texts of t, each after `prefix`: a union of literals, as literals() makes them.
+bool TermStore::list_texts(Term t, std::string prefix, std::vector<std::string>& out) const {
+  for (;;) {
+    const Node& n = nodes_[t];
+    if (t == kEmpty) {
+      out.push_back(std::move(prefix));
+      return true;
+    }
+    if (n.kind == Kind::Union) {
+      for (const Term item : list(n.a)) {
+        if (!list_texts(item, prefix, out)) return false;
+      }
+      return true;
+    }
+    if (n.kind == Kind::Repeat && n.b == 0 && n.c == 1) {
+      out.push_back(prefix);
+      t = n.a;
+      continue;
+    }
+    if (prefix.size() > kLongestKey || !append_single(n.kind == Kind::Concat ? n.a : t, prefix)) {
+      return false;
+    }
+    t = n.kind == Kind::Concat ? n.b : kEmpty;
+  }
+}
+
+std::optional<AllBut> TermStore::all_but(Term t) const {
+  const Node& whole = nodes_[t];
+  const Node& lift = whole.kind == Kind::Concat ? nodes_[whole.a] : whole;
+  if (lift.kind != Kind::Json || lift.b != 0 || lift.c != 0) return std::nullopt;
+  const Node& x = nodes_[lift.a];
+  if (x.kind != Kind::Intersect || all_but_few(lift.a) != any_text_) return std::nullopt;
+  const std::span<const Term> items = list(x.a);
+  const Term excluded = nodes_[nodes_[items[0]].kind == Kind::Complement ? items[0] : items[1]].a;
+  AllBut result;
+  result.tail = whole.kind == Kind::Concat ? whole.b : kEmpty;
+  if (!list_texts(excluded, {}, result.texts)) return std::nullopt;
+  return result;
 }
 
 // Replaces two or more lifted literals among a union's items by one Keys term.

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -171,6 +172,12 @@ struct ParamValue {
   void apply(const Update& update);
 };
 
+// A JSON string's text that may be anything but a few, then `tail`.
+struct AllBut {
+  std::vector<std::string> texts;  // unescaped
+  Term tail = kEmpty;
+};
+
 struct RuleInfo {
   std::string name;
   bool defined = false;
@@ -256,6 +263,11 @@ class TermStore {
   void restrict_characters(CodeRanges whole, CodeRanges joined);
   bool restricted() const { return restricted_; }
 
+  // Whether t is json(any text & ~u)·tail for a few literal texts u; reads terms, makes none.
+  std::optional<AllBut> all_but(Term t) const;
+  // json(any text)·tail.
+  Term any_json_then(Term tail) { return concat(repeat(json_char(false), 0, kUnbounded), tail); }
+
   // From here on, unions merge lifted literals into key tries.
   void merge_keys() { merge_keys_ = true; }
 
@@ -293,7 +305,9 @@ class TermStore {
     std::string text;  // empty: `rest` is a Keys term
     Term rest;
   };
+  bool append_single(Term t, std::string& text) const;
   std::string lifted_literal(Term t) const;
+  bool list_texts(Term t, std::string prefix, std::vector<std::string>& out) const;
   bool merge_lifts(std::vector<Term>& items);
   Term key_trie(std::span<const KeyEntry> entries, std::size_t depth);
   Term keys(std::span<const Term> edges, std::uint32_t phase);
@@ -342,7 +356,7 @@ class TermStore {
   bool json_like_any(Term x, std::uint32_t phase);
   bool at_character_start(Term x);
   bool search_empty(Term t);
-  Term all_but_few(Term t);
+  Term all_but_few(Term t) const;
 
   Limits limits_;
   std::vector<Node> nodes_;

@@ -1,7 +1,7 @@
 // Making frame masks: the walk of one regular term over a subtree, its exits, its item counts.
 #include <algorithm>
 #include <array>
-#include <tuple>
+#include <utility>
 
 #include "index/walk.hpp"
 
@@ -13,7 +13,40 @@ namespace {
 // tokens.
 constexpr std::size_t kSparseTokens = 1024;
 // Counted bases are kept ready up to this many items; only some 200 of 129k tokens have more.
-constexpr std::uint32_t kReadyCounts = 32;
+constexpr std::size_t kReadyCounts = 32;
+constexpr std::size_t kListedCounts = 256;
+
+// Most items first: a counting sort, since tokens have few items.
+void sort_by_items(std::vector<ItemCounts::Taken>& taken) {
+  std::vector<std::size_t> place;  // where the next one with so many items goes
+  for (const ItemCounts::Taken& t : taken) {
+    if (place.size() <= t.items) place.resize(t.items + 1, 0);
+    ++place[t.items];
+  }
+  std::size_t end = 0;
+  for (std::size_t items = place.size(); items-- > 0;) end += std::exchange(place[items], end);
+  std::vector<ItemCounts::Taken> sorted(taken.size());
+  for (const ItemCounts::Taken& t : taken) sorted[place[t.items]++] = t;
+  taken = std::move(sorted);
+}
+
+// ItemCounts::most of tokens sorted so. It ends where hardly any token has more items, which is
+// cheaper to take out of the last one than to keep ready.
+std::vector<std::vector<Word>> most_by_items(const std::vector<ItemCounts::Taken>& inside,
+                                             std::size_t words) {
+  std::vector<std::vector<Word>> most;
+  std::vector<Word> bits(words, 0);
+  std::size_t next = inside.size();
+  while (most.size() <= kReadyCounts) {
+    const bool last = most.size() == kReadyCounts || next <= kListedCounts;
+    for (; next > 0 && (last || inside[next - 1].items <= most.size()); --next) {
+      set_bit(bits.data(), inside[next - 1].token);
+    }
+    most.push_back(bits);
+    if (last) break;
+  }
+  return most;
+}
 
 }  // namespace
 
@@ -60,17 +93,48 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
     Term term;
     std::uint32_t items;
   };
-  std::vector<Word> bits(index_.words(), 0);
+  const Scratch scratch(*this);
+  std::vector<Word>& bits = scratch.bits();
   std::vector<std::uint32_t> tokens;
   std::vector<Visit> exits;
   ItemCounts counts;
-  std::vector<Visit> stack{{place.node, t, 0}};
   const bool restricted = store_.restricted();
+  // Tokens are listed for as long as the list may be what is kept.
+  auto take = [&](std::span<const Entry> entries) {
+    for (const Entry& entry : entries) {
+      if (tokens.size() <= kSparseTokens && (trie.unique() || !get_bit(bits.data(), entry.token))) {
+        tokens.push_back(entry.token);
+      }
+      set_bit(bits.data(), entry.token);
+    }
+  };
+  // Takes everything below a node if all of it leads from the term back to it.
+  std::unordered_map<Term, LoopedLetters> loops;
+  auto take_looped = [&](const Visit& at, const Letters& letters) {
+    const auto [found, fresh] = loops.try_emplace(at.term);
+    if (fresh && !(counting && store_.nullable(at.term)) &&
+        (!restricted || store_.at_token_end(at.term) != kNothing)) {
+      found->second = LoopedLetters(store_, at.term, !restricted);
+    }
+    if (!found->second.include(store_, letters)) return false;
+    const Trie::Node& here = trie.node(at.node);
+    take(trie.entries(here.entry_end, here.subtree_entry_end));
+    if (counting) {
+      for (std::uint32_t e = here.entry_end; e < here.subtree_entry_end; ++e) {
+        const std::uint32_t items = at.term == t ? trie.characters(e) - here.characters : 0;
+        counts.inside.push_back({at.items + items, trie.entry(e).token});
+      }
+    }
+    return true;
+  };
+  std::vector<Visit> stack{{place.node, t, 0}};
   std::array<std::uint8_t, 256> moved;
   while (!stack.empty()) {
     const Visit at = stack.back();
     stack.pop_back();
     const Trie::Node& here = trie.node(at.node);
+    const Letters* letters = trie.letters_below(at.node);
+    if (letters != nullptr && take_looped(at, *letters)) continue;
     const Row row = store_.row(at.term);
     // Only a restricted store computes rows in the loop below, which may move the class maps.
     if (restricted) moved = store_.class_map(row).of;
@@ -86,10 +150,9 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
       const Trie::Node& below = trie.node(child);
       if (below.entry_begin != below.entry_end &&
           (!restricted || store_.at_token_end(next) != kNothing)) {
-        for (const Entry& entry : trie.entries_at(child)) {
-          if (trie.unique() || !get_bit(bits.data(), entry.token)) tokens.push_back(entry.token);
-          set_bit(bits.data(), entry.token);
-          if (counting)
+        take(trie.entries_at(child));
+        if (counting) {
+          for (const Entry& entry : trie.entries_at(child))
             (next == kEmpty ? counts.ending : counts.inside).push_back({items, entry.token});
         }
       }
@@ -116,23 +179,12 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
   }
   const bool dense = tokens.size() > kSparseTokens;
   if (counting) {
-    std::ranges::sort(counts.inside, [](const ItemCounts::Taken& a, const ItemCounts::Taken& b) {
-      return std::tie(b.items, b.token) < std::tie(a.items, a.token);
-    });
-    if (dense) {
-      std::vector<Word> most(index_.words(), 0);
-      std::size_t next = counts.inside.size();
-      for (std::uint32_t n = 0; n <= kReadyCounts; ++n) {
-        for (; next > 0 && (n == kReadyCounts || counts.inside[next - 1].items <= n); --next) {
-          set_bit(most.data(), counts.inside[next - 1].token);
-        }
-        counts.most.push_back(most);
-      }
-    }
+    sort_by_items(counts.inside);
+    if (dense) counts.most = most_by_items(counts.inside, index_.words());
     mask->counts = std::move(counts);
   }
   if (dense) {
-    mask->dense = std::move(bits);
+    mask->dense = bits;
   } else {
     mask->sparse = std::move(tokens);
   }

@@ -6,18 +6,35 @@
 
 namespace grammaton {
 
+namespace {
+
+// Smaller subtrees have no Letters: to ask whether they are looped on costs as much as to walk
+// them.
+constexpr std::uint32_t kLetteredNodes = 4;
+
+}  // namespace
+
+std::uint64_t Trie::first_bytes(std::string_view text) {
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < 8; ++i) {
+    number = number << 8 | (i < text.size() ? static_cast<std::uint8_t>(text[i]) : 0);
+  }
+  return number;
+}
+
 void Trie::build(std::vector<Sorted> sorted) {
   static std::atomic<std::uint64_t> next_uid{1};
   uid_ = next_uid++;
   std::ranges::sort(sorted, [](const Sorted& a, const Sorted& b) {
+    if (a.first != b.first) return a.first < b.first;
     return std::tie(a.text, a.entry.token, a.entry.items) <
            std::tie(b.text, b.entry.token, b.entry.items);
   });
   // The same remainder of the same token after as many items, by different exits.
   sorted.erase(std::unique(sorted.begin(), sorted.end(),
                            [](const Sorted& a, const Sorted& b) {
-                             return a.text == b.text && a.entry.token == b.entry.token &&
-                                    a.entry.items == b.entry.items;
+                             return a.entry.token == b.entry.token &&
+                                    a.entry.items == b.entry.items && a.text == b.text;
                            }),
                sorted.end());
   std::vector<std::uint32_t> ids;
@@ -33,6 +50,7 @@ void Trie::build(std::vector<Sorted> sorted) {
   nodes_.emplace_back();
   bytes_.push_back(0);
   entries_.reserve(sorted.size());
+  characters_.reserve(sorted.size());
   std::vector<Open> stack{{kRoot, 0, sorted.size(), 0}};
   std::vector<std::uint32_t> preorder;
   while (!stack.empty()) {
@@ -41,8 +59,10 @@ void Trie::build(std::vector<Sorted> sorted) {
     preorder.push_back(open.node);
     std::size_t i = open.low;
     nodes_[open.node].entry_begin = static_cast<std::uint32_t>(entries_.size());
-    for (; i < open.high && sorted[i].text.size() == open.depth; ++i)
+    for (; i < open.high && sorted[i].text.size() == open.depth; ++i) {
       entries_.push_back(sorted[i].entry);
+      characters_.push_back(nodes_[open.node].characters);
+    }
     nodes_[open.node].entry_end = static_cast<std::uint32_t>(entries_.size());
     nodes_[open.node].subtree_entry_end =
         nodes_[open.node].entry_begin + static_cast<std::uint32_t>(open.high - open.low);
@@ -54,28 +74,55 @@ void Trie::build(std::vector<Sorted> sorted) {
       while (j < open.high && static_cast<std::uint8_t>(sorted[j].text[open.depth]) == byte) ++j;
       stack.push_back({static_cast<std::uint32_t>(nodes_.size()), i, j, open.depth + 1});
       nodes_.emplace_back();
-      nodes_.back().depth = static_cast<std::uint32_t>(open.depth + 1);
+      nodes_.back().depth = static_cast<std::uint16_t>(open.depth + 1);
+      const bool begins = (byte & 0xC0) != 0x80;
+      nodes_.back().characters =
+          static_cast<std::uint16_t>(nodes_[open.node].characters + (begins ? 1 : 0));
       bytes_.push_back(byte);
       i = j;
     }
     nodes_[open.node].child_end = static_cast<std::uint32_t>(nodes_.size());
     std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(first_open), stack.end());
   }
-  items_.resize(nodes_.size());
+  summarise(preorder);
+}
+
+// Fills in what depends on what lies below, last nodes first.
+void Trie::summarise(const std::vector<std::uint32_t>& preorder) {
+  std::vector<Letters> letters(nodes_.size());
+  std::vector<Wellformed> wellformed(nodes_.size());
+  const bool with_items =
+      std::ranges::any_of(entries_, [](const Entry& entry) { return entry.items != 0; });
+  if (with_items) items_.resize(nodes_.size());
   for (std::size_t k = preorder.size(); k-- > 0;) {
-    Node& n = nodes_[preorder[k]];
+    const std::uint32_t id = preorder[k];
+    Node& n = nodes_[id];
+    for (std::uint32_t c = n.child_begin; c < n.child_end; ++c) {
+      n.subtree_nodes += 1 + nodes_[c].subtree_nodes;
+      letters[id].add(letters[c]);
+      letters[id].add_byte(bytes_[c]);
+      wellformed[id].require(bytes_[c], wellformed[c]);
+    }
+    // A child may lie inside a character, where none can begin: only this node's view counts.
+    letters[id].remove(Letters::kMalformed);
+    if (!wellformed[id].from_boundary()) letters[id].add(Letters::kMalformed);
+    if (n.subtree_nodes >= kLetteredNodes) {
+      n.letters = static_cast<std::uint32_t>(letters_.size());
+      letters_.push_back(letters[id]);
+    }
+    if (!with_items) continue;
     ItemRange range{~std::uint32_t{0}, 0};
     for (std::uint32_t e = n.entry_begin; e < n.entry_end; ++e) {
       range.low = std::min(range.low, entries_[e].items);
       range.high = std::max(range.high, entries_[e].items);
     }
     for (std::uint32_t c = n.child_begin; c < n.child_end; ++c) {
-      n.subtree_nodes += 1 + nodes_[c].subtree_nodes;
       range.low = std::min(range.low, items_[c].low);
       range.high = std::max(range.high, items_[c].high);
     }
-    items_[preorder[k]] = range;
+    items_[id] = range;
   }
+  letters_.shrink_to_fit();
 }
 
 std::uint32_t Trie::child(std::uint32_t n, std::uint8_t byte) const {

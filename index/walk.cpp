@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "index/spellings.hpp"
+
 namespace grammaton {
 
 namespace {
@@ -132,6 +134,7 @@ std::uint64_t Walker::reach(Place place, const Row& row) const {
 bool Walker::apply_frame(Place place, const Group& group, std::size_t level, Word* out) {
   std::shared_ptr<const FrameMask> mask = known_frame(place, group.term);
   if (mask == nullptr) {
+    if (place.trie->unique() && apply_all_but(place, group, level, out)) return true;
     if (reach(place, store_.row(group.term)) < kShortWalk) return false;
     if (place.trie->unique()) {
       if (apply_counted(place, group, level, out)) return true;
@@ -189,10 +192,14 @@ const Walker::Counted* Walker::counted_form(Term t) {
   Counted form;
   const Node n = store_.node(t);
   const Term head = n.kind == Kind::Concat ? n.a : t;
-  const Term last = n.kind == Kind::Concat ? n.b : kEmpty;
+  Term last = n.kind == Kind::Concat ? n.b : kEmpty;
+  if (const Node after = store_.node(last); after.kind == Kind::Concat) {
+    last = after.a;
+    form.rest = after.b;
+  }
   const Node h = store_.node(head);
   if (h.kind == Kind::Repeat && (last == kEmpty || store_.node(last).kind == Kind::Bytes) &&
-      !store_.has(t, kHasCall) && prefix_free(h.a)) {
+      !store_.has(t, kHasCall) && !store_.has(form.rest, kHasNoSplit) && prefix_free(h.a)) {
     const ByteSet first = store_.class_map(store_.row(h.a)).live;
     // Without a closing byte a token leaves after each item: the remainders of a wide class would
     // be several times the vocabulary.
@@ -241,7 +248,36 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, W
   for (const ItemCounts::Taken& taken : counts.ending) {
     if (counted.low <= taken.items && taken.items <= counted.high) set_bit(out, taken.token);
   }
-  if (mask->rest) walk_rest(*mask->rest, group.parents, level, {counted.low, counted.high}, out);
+  if (mask->rest) {
+    const SetId after = machine_.push(counted.rest, group.parents);
+    walk_rest(*mask->rest, after, level, {counted.low, counted.high}, out);
+  }
+  return true;
+}
+
+bool Walker::apply_all_but(Place place, const Group& group, std::size_t level, Word* out) {
+  const std::optional<AllBut> form = store_.all_but(group.term);
+  if (!form) return false;
+  const Node tail = store_.node(form->tail);
+  const Term quote = tail.kind == Kind::Concat ? tail.a : form->tail;
+  if (quote != store_.byte('"')) return false;
+  const SetId after =
+      tail.kind == Kind::Concat ? machine_.push(tail.b, group.parents) : group.parents;
+  ++stats_.left_out;
+  const Scratch scratch(*this);
+  std::vector<Word>& bits = scratch.bits();
+  apply(*frame(place, store_.any_json_then(quote)), after, level, bits.data());
+  // Any of the texts can still grow into another one; only its end is forbidden.
+  std::vector<std::uint32_t> ends;
+  const Trie& trie = *place.trie;
+  for (const std::string& text : form->texts) find_spellings(trie, place.node, text, ends);
+  for (const std::uint32_t end : ends) {
+    const std::uint32_t closed = trie.child(end, '"');
+    if (closed == Trie::kRoot) continue;
+    const Trie::Node& below = trie.node(closed);
+    clear_entries(trie.entries(below.entry_begin, below.subtree_entry_end), bits.data());
+  }
+  for (std::size_t i = 0; i < bits.size(); ++i) out[i] |= bits[i];
   return true;
 }
 

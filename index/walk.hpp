@@ -4,9 +4,13 @@
 // whose term is regular is a *frame*: its mask is a base that does not depend on K, joined with a
 // walk of the remainder trie in K. The base comes, in this order, from
 //   - the vocabulary's cache of frame masks;
-//   - counting: X{m,n} q is the frame X* q less the tokens with too many or too few items;
+//   - counting: X{m,n} q is the frame X* q less the tokens with too many or too few items, and what
+//     follows q is one more continuation;
+//   - leaving out: a JSON string that must be none of a few texts (a key beside the declared ones)
+//   is
+//     any JSON string less the tokens that close the quote after one of those texts;
 //   - a pair walk: t runs beside a frame r that most bytes lead to, and only tokens on paths where
-//     the two differ are looked at (a key that must avoid the declared keys, beside any string);
+//     the two differ are looked at (a string under a pattern, beside any string);
 //   - a walk of the whole subtree, kept in the vocabulary's cache.
 // All other groups walk the trie together, node by node.
 #pragma once
@@ -26,7 +30,8 @@ struct WalkStats {
   std::uint64_t study_nodes = 0;  // trie nodes visited to make frame masks
   std::uint64_t pair_nodes = 0;   // trie nodes where a pair walk differed
   std::uint64_t pair_walks = 0;
-  std::uint64_t counted = 0;  // masks taken from counts
+  std::uint64_t left_out = 0;  // masks of any string but a few
+  std::uint64_t counted = 0;   // masks taken from counts
   std::uint64_t frames_made = 0;
 };
 
@@ -49,10 +54,11 @@ class Walker {
     const Trie* trie;
     std::uint32_t node;
   };
-  struct Counted {  // X{low,high} q
-    Term reference = kNothing;
+  struct Counted {              // X{low,high} q rest
+    Term reference = kNothing;  // X* q
     std::uint32_t low = 0;
     std::uint32_t high = 0;
+    Term rest = kEmpty;
   };
 
   // Zeroed words for a part of a mask, given back at the end of the scope.
@@ -81,6 +87,7 @@ class Walker {
   void apply(const FrameMask& mask, SetId parents, std::size_t level, Word* out);
   void walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter, Word* out);
   bool apply_counted(Place place, const Group& group, std::size_t level, Word* out);
+  bool apply_all_but(Place place, const Group& group, std::size_t level, Word* out);
   bool apply_beside(Place place, const Group& group, std::size_t level, Word* out);
   void correct(const Trie& trie, std::uint32_t node, Term t, Term reference, SetId parents,
                std::size_t level, std::size_t& budget, Word* out);

@@ -139,6 +139,7 @@ void bind_index(nb::module_& m) {
         result["study_nodes"] = stats.walk.study_nodes;
         result["pair_nodes"] = stats.walk.pair_nodes;
         result["pair_walks"] = stats.walk.pair_walks;
+        result["left_out"] = stats.walk.left_out;
         result["counted"] = stats.walk.counted;
         result["frames_made"] = stats.walk.frames_made;
         result["terms"] = stats.terms;

@@ -1,0 +1,93 @@
+// Whole subtrees at once: which characters occur below a trie node, which ones a term loops on.
+//
+// A walk that stands at a character boundary, in a term that every character below leads back to,
+// need not go down: all tokens there stay inside the term. `Letters` is a set of characters coarse
+// enough for three words and fine enough for this: ASCII one by one, the others by their first byte
+// in UTF-8. Most of a vocabulary is words, and most wide terms loop on letters.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "grammar/terms.hpp"
+
+namespace grammaton {
+
+class Letters {
+ public:
+  static constexpr unsigned kFirstLead = 0xC2;
+  static constexpr unsigned kLastLead = 0xF4;
+  // Somewhere the bytes are no sequence of characters.
+  static constexpr unsigned kMalformed = 191;
+
+  static constexpr unsigned lead(unsigned byte) { return 128 + byte - kFirstLead; }
+  // Continuation bytes add nothing, and bytes that UTF-8 never has are malformed anyway.
+  void add_byte(unsigned byte) {
+    if (byte < 0x80) {
+      add(byte);
+    } else if (kFirstLead <= byte && byte <= kLastLead) {
+      add(lead(byte));
+    }
+  }
+  void add(unsigned letter) { words_[letter >> 6] |= std::uint64_t{1} << (letter & 63); }
+  void remove(unsigned letter) { words_[letter >> 6] &= ~(std::uint64_t{1} << (letter & 63)); }
+  void add(const Letters& other) {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+  }
+  bool ascii_within(const Letters& other) const {
+    return ((words_[0] & ~other.words_[0]) | (words_[1] & ~other.words_[1])) == 0;
+  }
+  bool others_within(const Letters& other) const { return (words_[2] & ~other.words_[2]) == 0; }
+
+ private:
+  std::array<std::uint64_t, 3> words_{};
+};
+
+// From which states of UTF-8 decoding all byte strings of a set go on without an error, as a set of
+// states; made for a trie node from those of its children. Ending inside a character is no error.
+class Wellformed {
+ public:
+  bool from_boundary() const { return (states_ & kBoundary) != 0; }
+  // Requires `byte`, then `below`.
+  void require(std::uint8_t byte, const Wellformed& below);
+
+ private:
+  enum State : std::uint8_t {
+    kBoundary = 1,
+    kNeed1 = 2,  // so many bytes 80..BF to come
+    kNeed2 = 4,
+    kNeed3 = 8,
+    kAfterE0 = 16,
+    kAfterED = 32,
+    kAfterF0 = 64,
+    kAfterF4 = 128,
+  };
+  std::uint8_t states_ = 0xFF;
+};
+
+// The characters that lead from a term straight back to it. Those beyond ASCII are found when first
+// asked for: it takes some microseconds.
+class LoopedLetters {
+ public:
+  LoopedLetters() = default;
+  // Without `beyond_ascii` no other character counts as looped on.
+  LoopedLetters(TermStore& store, Term t, bool beyond_ascii);
+  // Whether the term loops on all of them.
+  bool include(TermStore& store, const Letters& letters) {
+    if (!letters.ascii_within(letters_)) return false;
+    if (letters.others_within(letters_)) return true;
+    if (!beyond_ascii_) return false;
+    beyond_ascii_ = false;
+    add_beyond_ascii(store);
+    return letters.others_within(letters_);
+  }
+
+ private:
+  void add_beyond_ascii(TermStore& store);
+
+  Term term_ = kNothing;
+  bool beyond_ascii_ = false;  // still to be found
+  Letters letters_;
+};
+
+}  // namespace grammaton
