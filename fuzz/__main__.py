@@ -20,8 +20,11 @@ from grammaton.fuzz.matcher import Matchers
 from grammaton.fuzz.patterns import Patterns
 from grammaton.fuzz.schemas import Schemas
 from grammaton.fuzz.target import Report, Target, failure_of, search
+from grammaton.fuzz.vocabularies import Vocabularies
 
-TARGETS: dict[str, Target] = {target.name: target for target in (Patterns(), Schemas(), Matchers())}
+TARGETS: dict[str, Target] = {
+    target.name: target for target in (Patterns(), Schemas(), Matchers(), Vocabularies())
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

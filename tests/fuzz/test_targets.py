@@ -18,7 +18,7 @@ from grammaton.fuzz import Fault, Target, matcher, schemas, search, target
 from grammaton.fuzz.__main__ import TARGETS, main
 from grammaton.fuzz.target import failure_of, smaller_value, without_parts
 from grammaton.grammar.grammar import Grammar
-from grammaton.index import compile
+from grammaton.index import Vocabulary, compile
 
 CASES = 200
 
@@ -113,6 +113,34 @@ def test_other_exceptions_are_found(monkeypatch: pytest.MonkeyPatch, name: str) 
     monkeypatch.setattr(Grammar, "from_regex", fail)
     monkeypatch.setattr(Grammar, "from_json_schema", fail)
     assert found(name)[0] == "KeyError came out"
+
+
+def test_damage_that_goes_unnoticed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        """A checksum that fits everything."""
+
+        def __init__(self, body: bytes) -> None:
+            pass
+
+        def digest(self) -> bytes:
+            return bytes(32)
+
+    monkeypatch.setattr("hashlib.sha256", Broken)
+    assert found("vocabularies")[0] == "damage went unnoticed"
+
+
+def test_a_vocabulary_that_comes_back_another_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = Vocabulary.load.__func__  # type: ignore[attr-defined]
+
+    def load(cls: type[Vocabulary], path: Any) -> Vocabulary:
+        loaded: Vocabulary = true(cls, path)
+        loaded._drops_leading_space = True
+        return loaded
+
+    monkeypatch.setattr(Vocabulary, "load", classmethod(load))
+    kind, case = found("vocabularies")
+    assert kind == "another vocabulary came back"
+    assert (case["edits"], case["special"]) == ([], {})
 
 
 def test_dead_ends_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

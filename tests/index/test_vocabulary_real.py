@@ -90,12 +90,15 @@ def allowed(vocabulary: Vocabulary, text: str) -> set[int]:
     return {i for i in range(vocabulary.logits_size) if mask[i // 32] >> (i % 32) & 1}
 
 
-def test_deepseek(deepseek: Path) -> None:
+def test_deepseek(deepseek: Path, tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_file(str(deepseek))
     vocabulary = Vocabulary.from_tokenizers(tokenizer, eos_token_ids=1)
     assert repr(vocabulary) == "Vocabulary(129280 tokens, 1230 special, eos 1)"
     # Added and not special: the content itself, although "▁" is no character of the byte table.
     assert vocabulary.token_bytes(128814) == "<｜tool▁sep｜>".encode()
+    vocabulary.save(tmp_path / "saved")
+    vocabulary = Vocabulary.load(tmp_path / "saved")
+    assert repr(vocabulary) == "Vocabulary(129280 tokens, 1230 special, eos 1)"
     check_texts(tokenizer, vocabulary)
     check_tokens(tokenizer, vocabulary)
 
