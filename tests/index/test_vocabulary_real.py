@@ -70,9 +70,11 @@ def check_tokens(tokenizer: Tokenizer, vocabulary: Vocabulary) -> None:
 
 def check_encoding(encoding: tiktoken.Encoding, vocabulary: Vocabulary, first: int = 0) -> None:
     """Texts and every token, against an encoding whose ids begin at `first`."""
+    anything = compile(Grammar.from_regex(r"[\s\S]*"), vocabulary).matcher()
     for text in [*TEXTS, *MARKED]:
         ids = [first + token_id for token_id in encoding.encode_ordinary(text)]
         assert vocabulary.decode(ids) == text.encode()
+        assert anything.validate(ids) == len(ids)
     special = {first + encoding.encode_single_token(name) for name in encoding.special_tokens_set}
     for token_id in range(first, len(vocabulary)):
         if token_id in special:
@@ -153,11 +155,13 @@ def test_mistral_sentencepiece(name: str, size: int, special: int) -> None:
     assert repr(vocabulary) == f"Vocabulary({size} tokens, {special} special, eos 2)"
     assert vocabulary.drops_leading_space
     processor = SentencePieceProcessor(model_file=str(path))
+    anything = compile(Grammar.from_regex(r"[\s\S]*"), vocabulary).matcher()
     for text in [*TEXTS, *MARKED]:
         ids = processor.encode(text)
         # The library decodes to what went in, with a space for each `▁`, less the one it put first.
         assert vocabulary.decode(ids) == (text and " " + text).replace("▁", " ").encode()
         assert vocabulary.decode(ids)[1:].decode() == processor.decode(ids)
+        assert anything.validate(ids) == len(ids)
 
 
 def test_equal_tokens_are_allowed_together() -> None:
