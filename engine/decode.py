@@ -21,23 +21,22 @@ end is ended at once: the same seed gives the same passes and the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grammaton.engine.forced import Spell, SupportsMatching
 from grammaton.engine.kv import CachedModel
-from grammaton.engine.masking import apply_mask
+from grammaton.engine.masking import apply_mask, mask_of
 from grammaton.engine.options import SupportsCancel
 from grammaton.engine.result import FinishReason, Generation, Metrics
 from grammaton.engine.sampling import Sampler, Sampling
 from grammaton.engine.text import TextStream
-from grammaton.engine.worker import ForcedMode, MaskJob, MaskWorker, SupportsMatching
+from grammaton.engine.worker import ForcedMode, MaskJob, MaskWorker
 
 
 class SupportsConstraint(Protocol):
@@ -120,7 +119,7 @@ class Run:
         requests: Sequence[Request],
         *,
         forced: ForcedMode,
-        spell: Callable[[bytes], list[int]],
+        spell: Spell,
         cancel: SupportsCancel | None,
         started: float,
     ) -> None:
@@ -163,7 +162,7 @@ class Run:
         (the model failing) is an error of every row that was still being answered. Closing the
         iterator cancels.
         """
-        eos_mask = _mask_of(self._eos, self._vocabulary.mask_words)
+        eos_mask = mask_of(self._eos, self._vocabulary.mask_words)
         try:
             with MaskWorker(
                 self._buffer.numpy(), eos_mask=eos_mask, forced=self._forced, spell=self._spell
@@ -341,10 +340,3 @@ def _is_complete(constraint: SupportsConstraint | None, text: str, reason: Finis
     # A stop string or a limit may have cut inside a token, so the text itself is asked.
     matcher = constraint.matcher()
     return matcher.accept_bytes(text.encode()) and matcher.is_complete
-
-
-def _mask_of(token_ids: Iterable[int], words: int) -> NDArray[np.int32]:
-    """A mask of `words` words with the bits of these ids."""
-    bits = np.zeros(words * 32, dtype=np.uint8)
-    bits[list(token_ids)] = 1
-    return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)

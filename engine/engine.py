@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from grammaton.engine.decode import Request, Run, SupportsConstraint
 from grammaton.engine.errors import EngineError, InvalidOption
+from grammaton.engine.forced import speller
 from grammaton.engine.kv import CachedModel
 from grammaton.engine.options import Options, Plan, checked
 from grammaton.engine.result import Generation
@@ -205,7 +206,7 @@ class Engine:
             self.vocabulary,
             requests,
             forced=plan.forced,
-            spell=self._spell,
+            spell=speller(self.tokenizer, self.vocabulary),
             cancel=plan.cancel,
             started=started,
         )
@@ -279,16 +280,6 @@ class Engine:
         )
         ids: list[int] = made["input_ids"]
         return ids
-
-    def _spell(self, text: bytes) -> list[int]:
-        """The tokenizer's own tokens of a text, without half a character at its end."""
-        whole = text.decode(errors="ignore")
-        # The backend, not the tokenizer: it keeps no padding state that threads could trip over.
-        ids: list[int] = self.tokenizer.backend_tokenizer.encode(
-            whole, add_special_tokens=False
-        ).ids
-        # A space put in front or a special token's name in the text would spell something else.
-        return ids if self.vocabulary.decode(ids) == whole.encode() else []
 
     def _eos_token_ids(self) -> list[int] | None:
         """Chat models end a turn with ids that only their generation config names."""

@@ -14,15 +14,24 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from grammaton.engine.errors import InvalidOption
 
 _WORD_BITS = 32
+
+
+def mask_of(token_ids: Iterable[int], words: int) -> NDArray[np.int32]:
+    """A mask of `words` words with the bits of these ids."""
+    bits = np.zeros(words * _WORD_BITS, dtype=np.uint8)
+    bits[list(token_ids)] = 1
+    return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
 
 
 def unpack_mask(mask: Tensor, size: int) -> Tensor:

@@ -18,31 +18,19 @@ alone, without the handover between the threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from queue import SimpleQueue
 from time import perf_counter, thread_time
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grammaton.engine.forced import Spell, SupportsMatching, take_canonical
 from grammaton.errors import TokenRejected
 
 ForcedMode = Literal["off", "exact", "canonical"]
 """`exact`: tokens that are the only one allowed; `canonical`: the tokenizer's, for forced text."""
-
-
-class SupportsMatching(Protocol):
-    """What the engine needs of a matcher; `grammaton.index.Matcher` is one."""
-
-    def fill_mask(self, out: NDArray[np.int32], row: int = 0) -> None: ...
-    def accept(self, token_id: int) -> bool: ...
-    def accept_bytes(self, data: bytes) -> bool: ...
-    def rollback(self, n: int) -> None: ...
-    def forced_bytes(self) -> bytes: ...
-    def forced_tokens(self) -> list[int]: ...
-    @property
-    def is_complete(self) -> bool: ...
 
 
 class MaskJob:
@@ -111,7 +99,7 @@ class MaskWorker:
         *,
         eos_mask: NDArray[np.int32],
         forced: ForcedMode,
-        spell: Callable[[bytes], list[int]],
+        spell: Spell,
     ) -> None:
         self._buffer = buffer
         self._spell = spell
@@ -161,7 +149,7 @@ class MaskWorker:
         if job.token is not None:
             _take(matcher, [job.token])
         if self._forced == "canonical":
-            job.forced = self._take_canonical(matcher, job.room)
+            job.forced = take_canonical(matcher, self._spell, room=job.room)
         job.cpu_seconds += thread_time() - start
 
     def _fill(self, job: MaskJob) -> None:
@@ -176,27 +164,6 @@ class MaskWorker:
         job.is_complete = matcher.is_complete
         job.only_eos = job.is_complete and not (self._buffer[job.row] & self._not_eos).any()
         job.cpu_seconds += thread_time() - start
-
-    def _take_canonical(self, matcher: SupportsMatching, room: int) -> list[int]:
-        """Takes the tokenizer's tokens of the forced text.
-
-        The last one is left to the model unless the text may end with it: what comes after might
-        have been one token with it.
-        """
-        text = matcher.forced_bytes() if room > 0 else b""
-        tokens = self._spell(text) if text else []
-        for taken, token in enumerate(tokens):
-            if not matcher.accept(token):
-                # Another spelling of this text can't be finished with this vocabulary.
-                matcher.rollback(taken)
-                return []
-        if tokens and not matcher.is_complete:
-            matcher.rollback(1)
-            del tokens[-1]
-        if len(tokens) > room:
-            matcher.rollback(len(tokens) - room)
-            del tokens[room:]
-        return tokens
 
 
 def _take(matcher: SupportsMatching, tokens: Sequence[int]) -> None:

