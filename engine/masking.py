@@ -5,9 +5,11 @@ token i. Logits may be wider than the mask's words; every token past them is for
 is the logits with -inf where the bit is clear, either a new tensor or, with `out=logits`, in place.
 
 On a CUDA device a Triton kernel reads the words directly: one pass, a load of one word for 32
-logits. Everywhere else the words are unpacked into a boolean row (V bytes of scratch a row) and
-applied with `masked_fill`: on a CPU by numpy, whose `unpackbits` takes 5 us for 50,000 tokens where
-torch's shifts take 30, on other devices by torch.
+logits. On a CPU a table turns each octet of the mask into eight integers, all ones or all zeros,
+which choose between the bits of a logit and those of -inf: a few vectorised passes over a row that
+stays in the cache (V integers of scratch), 60 us for 50,000 tokens whatever the mask, where
+`masked_fill` stumbles over every change between allowed and forbidden. On other devices the words
+are unpacked into booleans for `masked_fill`.
 """
 
 from __future__ import annotations
@@ -85,18 +87,56 @@ def apply_mask(logits: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Te
         raise InvalidOption(f"the mask is on {mask.device}, the logits are on {logits.device}")
     if out is not None and (out.shape != logits.shape or out.dtype != logits.dtype):
         raise InvalidOption("out must have the shape and dtype of the logits")
-    if out is None:
-        out = torch.empty_like(logits)
-    plain = all(tensor.stride(-1) == 1 for tensor in (logits, mask, out))
+    plain = all(tensor.stride(-1) == 1 for tensor in (logits, mask, out) if tensor is not None)
     if logits.is_cuda and plain and _has_triton():
         from grammaton.engine.triton_mask import launch
 
+        out = torch.empty_like(logits) if out is None else out
         launch(_rows(logits), _rows(mask), _rows(out))
         return out
+    if logits.device.type == "cpu" and logits.element_size() in _INTEGERS:
+        out = torch.empty_like(logits) if out is None else out
+        _apply_on_cpu(_rows(logits), _rows(mask), _rows(out))
+        return out
+    return _apply_on_device(logits, mask, out)
+
+
+def _apply_on_device(logits: Tensor, mask: Tensor, out: Tensor | None) -> Tensor:
     forbidden = ~unpack_mask(mask, logits.shape[-1])
+    if out is None:
+        return logits.masked_fill(forbidden, -math.inf)
     if out is not logits:
         out.copy_(logits)
     return out.masked_fill_(forbidden, -math.inf)
+
+
+def _apply_on_cpu(logits: Tensor, mask: Tensor, out: Tensor) -> None:
+    """Row by row, so that a row stays in the cache; without a branch for each token."""
+    as_int = _INTEGERS[logits.element_size()]
+    minus_inf = torch.tensor(-math.inf, dtype=logits.dtype).view(as_int).numpy()
+    sources, targets = logits.detach().view(as_int).numpy(), out.view(as_int).numpy()
+    octets = mask.contiguous().numpy().astype("<i4", copy=False).view(np.uint8)
+    table = _lanes(targets.dtype.name)
+    lanes = np.empty((octets.shape[1], 8), dtype=targets.dtype)
+    covered = min(logits.shape[1], lanes.size)
+    for source, target, row in zip(sources, targets, octets, strict=True):
+        np.take(table, row, axis=0, out=lanes, mode="clip")
+        kept = target[:covered]
+        # A choice between two numbers by their bits: exact for NaN and infinities too.
+        np.bitwise_xor(source[:covered], minus_inf, out=kept)
+        kept &= lanes.reshape(-1)[:covered]
+        kept ^= minus_inf
+        target[covered:] = minus_inf
+
+
+_INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+@cache
+def _lanes(dtype: str) -> NDArray[np.signedinteger]:
+    """For each octet of a mask the eight integers, 0 or -1 (all bits), of its tokens; (256, 8)."""
+    octets = np.arange(256, dtype=np.uint8)[:, None]
+    return -np.unpackbits(octets, axis=1, bitorder="little").astype(dtype)
 
 
 def _rows(tensor: Tensor) -> Tensor:

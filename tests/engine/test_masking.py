@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 from torch import Tensor  # noqa: E402
 
 from grammaton.engine import InvalidOption, apply_mask, unpack_mask  # noqa: E402
-from grammaton.engine.masking import _unpack_on_device  # noqa: E402
+from grammaton.engine.masking import _apply_on_device, _unpack_on_device  # noqa: E402
 
 
 def allowed(mask: list[int], token: int) -> bool:
@@ -42,12 +42,14 @@ def test_unpack_and_apply(mask: list[int], size: int) -> None:
     logits = torch.arange(size, dtype=torch.float32)
     wanted = [float(i) if good else -math.inf for i, good in enumerate(expected)]
     assert apply_mask(logits, packed).tolist() == wanted
+    assert _apply_on_device(logits, packed, None).tolist() == wanted
+    assert _apply_on_device(logits, packed, torch.empty(size)).tolist() == wanted
     assert logits.tolist() == list(range(size)), "out of place by default"
     assert apply_mask(logits, packed, out=logits) is logits
     assert logits.tolist() == wanted
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
 def test_a_batch(dtype: str) -> None:
     generator = np.random.default_rng(0)
     mask = generator.integers(-(2**31), 2**31, (3, 5), dtype=np.int32)
@@ -58,6 +60,18 @@ def test_a_batch(dtype: str) -> None:
         for token in range(140):
             good = allowed(mask[row].tolist(), token)
             assert got[row, token].item() == (logits[row, token].item() if good else -math.inf)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
+def test_what_is_no_number(dtype: str) -> None:
+    """Allowed logits are kept bit by bit, forbidden ones are -inf whatever they were."""
+    values = [math.nan, math.inf, -math.inf, -0.0]
+    logits = torch.tensor([values * 10] * 2, dtype=getattr(torch, dtype))
+    got = apply_mask(logits, torch.tensor([[0b1111], [0b1111]], dtype=torch.int32))
+    assert got[1, 0].isnan()
+    assert got[:, 1:4].tolist() == [values[1:]] * 2
+    assert str(got[0, 3].item()) == "-0.0"
+    assert got[:, 4:].eq(-math.inf).all(), "past the mask's words too"
 
 
 @pytest.mark.parametrize(

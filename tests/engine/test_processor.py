@@ -29,8 +29,8 @@ from tests.engine.conftest import TAIL, make_model, make_tokenizer  # noqa: E402
 
 TOKENIZER = make_tokenizer()
 SIZE = len(TOKENIZER) + TAIL
-BOS, EOS = TOKENIZER.convert_tokens_to_ids(["<s>", "</s>"])
 VOCABULARY = Vocabulary.from_transformers(TOKENIZER, logits_size=SIZE)
+BOS, EOS = VOCABULARY.special_tokens["<s>"], VOCABULARY.special_tokens["</s>"]
 TWO_ENDS = Vocabulary.from_transformers(TOKENIZER, eos_token_ids=[BOS, EOS], logits_size=SIZE)
 PATTERNS = [r'\{"abc":(true|12|"[abc]{1,4}")\}', r"(12|true|abc){2,4}", r"[a-c]{3}(é|x\d{2})?"]
 GRAMMARS = [Grammar.from_regex(pattern) for pattern in PATTERNS]
@@ -52,7 +52,7 @@ class Slow(LogitsProcessor):
         self.known: dict[tuple[int, bytes], list[int]] = {}
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        result = torch.full_like(scores, -math.inf)
+        result: Tensor = torch.full_like(scores, -math.inf)
         group = scores.shape[0] // len(self.grammars)
         for row, ids in enumerate(input_ids.tolist()):
             good = self.allowed(row // group, ids[self.prompt :])
@@ -156,7 +156,7 @@ def test_a_batch_in_every_mode(model: LlamaForCausalLM, mode: str, each: bool) -
     check(processor, found, [*PATTERNS] if each else PATTERNS[:1])
 
 
-@pytest.mark.parametrize("mode", {**MODES, **ALONE})
+@pytest.mark.parametrize("mode", [*MODES, *ALONE])
 @pytest.mark.parametrize("which", range(len(PATTERNS)))
 def test_one_prompt_in_every_mode(
     model: LlamaForCausalLM, assistant: LlamaForCausalLM, mode: str, which: int
@@ -355,7 +355,8 @@ def test_answers_that_begin_inside_the_prompt(model: LlamaForCausalLM) -> None:
 
 
 def ids_of(*rows: str) -> Tensor:
-    return torch.tensor([[1, 2, *TOKENIZER.encode(row)] for row in rows])
+    ids: Tensor = torch.tensor([[1, 2, *TOKENIZER.encode(row)] for row in rows])
+    return ids
 
 
 def started(**options: Any) -> GrammatonLogitsProcessor:
@@ -419,7 +420,8 @@ class Nothing(LogitsProcessor):
         self.length = length
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        return scores - math.inf if input_ids.shape[1] == self.length else scores
+        nothing: Tensor = scores - math.inf
+        return nothing if input_ids.shape[1] == self.length else scores
 
 
 def test_a_processor_that_leaves_nothing(model: LlamaForCausalLM) -> None:
@@ -482,9 +484,12 @@ def test_what_cannot_be_given(tokenizer: PreTrainedTokenizerFast) -> None:
 def test_rows_that_do_not_fit() -> None:
     ids, scores = torch.tensor([[1, 2]] * 3), torch.zeros(3, SIZE)
     compiled = compile(GRAMMARS[0], VOCABULARY)
-    for options in ({"constraint": [compiled] * 2}, {"constraint": compiled, "unique_beams": 2}):
+    for bad_fit in (
+        GrammatonLogitsProcessor([compiled] * 2, VOCABULARY),
+        GrammatonLogitsProcessor(compiled, VOCABULARY, unique_beams=2),
+    ):
         with pytest.raises(InvalidOption, match="3 rows"):
-            GrammatonLogitsProcessor(vocabulary=VOCABULARY, **options)(ids, scores)  # type: ignore[arg-type]
+            bad_fit(ids, scores)
     processor = GrammatonLogitsProcessor(compiled, VOCABULARY)
     with pytest.raises(VocabularyError, match="scores"):
         processor(ids, scores[:, :100])

@@ -25,7 +25,7 @@ SCHEMA: dict[str, Any] = {
     "required": ["n"],
     "additionalProperties": False,
 }
-# Not from the schema: JSON spells the key in eight ways, and the longest take the model a minute.
+# Not from the schema, whose texts may spell "n" as an escape: short answers are enough here.
 RECORD, COLOUR = r'\{"n":[1-9][0-9]?\}', "red|green|blue"
 PROMPTS = ["The colour of grass is", 'As JSON: {"n":12} {"n":7} {"n":']
 
@@ -79,8 +79,7 @@ def test_every_mode_on_the_real_model(real_engine: Engine, mode: str) -> None:
         real_engine.vocabulary,
         unique_beams=options.pop("unique_beams", None),
     )
-    tokenizer.padding_side = "left"
-    inputs = tokenizer(prompts, return_tensors="pt", padding=True)
+    inputs = tokenizer(prompts, return_tensors="pt", padding=True, padding_side="left")
     torch.manual_seed(3)
     sequences = model.generate(**inputs, logits_processor=[processor], **options)
     answers = processor.answers(sequences)
