@@ -13,10 +13,12 @@ What `generate` cannot pass on to a loop of this kind: a streamer, an assistant.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
 from torch import Tensor
+from transformers import GenerationMixin
 from transformers.generation.utils import GenerateDecoderOnlyOutput
 
 from grammaton.engine.errors import EngineError, InvalidOption
@@ -177,5 +179,7 @@ def _check(model: Any, config: Any) -> None:
             raise InvalidOption(
                 f"{name} is not available: forced tokens have no scores of their own"
             )
-    if not hasattr(model, "_prefill"):
+    # transformers offers these steps to loops of this kind, but they have changed within 5.
+    prefill = getattr(GenerationMixin, "_prefill", None)
+    if prefill is None or "is_first_iteration" not in inspect.signature(prefill).parameters:
         raise EngineError("JumpForward needs a newer transformers; 5.24 has all it uses")

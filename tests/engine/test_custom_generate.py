@@ -12,10 +12,11 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from transformers import LlamaForCausalLM, StopStringCriteria  # noqa: E402
+from transformers import GenerationMixin, LlamaForCausalLM, StopStringCriteria  # noqa: E402
 
 from grammaton.engine import (  # noqa: E402
     Engine,
+    EngineError,
     GrammatonLogitsProcessor,
     InvalidOption,
     JumpForward,
@@ -157,3 +158,10 @@ def test_what_it_refuses(model: LlamaForCausalLM) -> None:
             )
     with pytest.raises(InvalidOption, match="fast tokenizer"):
         JumpForward("tokenizer")
+
+
+def test_an_older_transformers(model: LlamaForCausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    processor = GrammatonLogitsProcessor(GRAMMARS[0], VOCABULARY)
+    monkeypatch.setattr(GenerationMixin, "_prefill", lambda self, input_ids: None)
+    with pytest.raises(EngineError, match="newer transformers"):
+        generate(model, processor, PROMPTS[:1], custom_generate=JumpForward())
