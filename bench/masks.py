@@ -11,6 +11,7 @@ mask, timed together. What is measured:
 - *first mask*: from the schema as Python objects to its first mask, on a fresh constraint.
 - *cold*: masks of the first walk on a fresh constraint. *warm*: of the second walk on it.
 - *in strings*: those inside a JSON string. *first visits*: those that grammaton had to compute.
+- *mask alone*: without the `accept` before it.
 - *memory*: growth of the process from before the vocabulary to the end.
 
 Each engine runs in a process of its own. Times are CPU seconds of the thread, so that whatever else
@@ -148,6 +149,7 @@ def _work(engine: str, folder: Path, repeats: int, compact: bool) -> None:
         "fresh": runs[0]["fresh"],
         "first": [min(times) for times in zip(*(run["first"] for run in runs), strict=True)],
         "cold": _least([run["cold"] for run in runs]),
+        "alone": _least([run["alone"] for run in runs]),
         "warm": _least([run["warm"] for run in runs]),
         "clock": _clock_cost(),
     }
@@ -156,7 +158,8 @@ def _work(engine: str, folder: Path, repeats: int, compact: bool) -> None:
 
 def _run(peer: Peer, walks: list[Walk], out: Mask, masks: Mask | None) -> dict[str, Any]:
     """One run over all walks with fresh constraints, all of them kept alive to its end."""
-    run: dict[str, Any] = {"first": [], "cold": [], "warm": [], "fresh": [], "problems": {}}
+    run: dict[str, Any] = {"problems": {}}
+    run |= {key: [] for key in ("first", "cold", "alone", "warm", "fresh")}
     constraints = []
     row = 0
     gc.collect()
@@ -164,6 +167,7 @@ def _run(peer: Peer, walks: list[Walk], out: Mask, masks: Mask | None) -> dict[s
     for walk in walks:
         first = 0.0
         cold: list[float] = []
+        alone: list[float] = []
         warm: list[float] = []
         fresh: list[bool] = []
         try:
@@ -173,15 +177,18 @@ def _run(peer: Peer, walks: list[Walk], out: Mask, masks: Mask | None) -> dict[s
             sequence.fill()
             first = time.thread_time() - start
             constraints.append(constraint)
-            cold, fresh = _timed_walk(peer, constraint, sequence, walk)
-            warm, _ = _timed_walk(peer, constraint, peer.start(constraint, out), walk)
+            cold, alone, fresh = _timed_walk(peer, constraint, sequence, walk)
+            warm, _, _ = _timed_walk(peer, constraint, peer.start(constraint, out), walk)
             if masks is not None:
                 _keep_masks(peer.start(constraint, out), walk, out, masks[row:])
         except Refused as error:
             run["problems"][walk.name] = str(error).split("\n")[0][:200]
-            cold, warm = [], []
-        for key, value in (("first", first), ("cold", cold), ("warm", warm), ("fresh", fresh)):
-            run[key].append(value)
+            cold, alone, warm = [], [], []
+        run["first"].append(first)
+        run["cold"].append(cold)
+        run["alone"].append(alone)
+        run["warm"].append(warm)
+        run["fresh"].append(fresh)
         row += len(walk.in_string)
     gc.enable()
     return run
@@ -198,25 +205,28 @@ def _generic_tokens(compact: bool) -> list[int]:
 
 def _timed_walk(
     peer: Peer, constraint: Any, sequence: Driven, walk: Walk
-) -> tuple[list[float], list[bool]]:
-    """Seconds of each mask, and which of them the engine says it had to compute."""
+) -> tuple[list[float], list[float], list[bool]]:
+    """Seconds of each mask with the accept before it and without, and which were first visits."""
     accept, fill, states, clock = sequence.accept, sequence.fill, peer.states, time.thread_time
     start = clock()
     fill()
     times, visits = [clock() - start], [True]
+    alone = times.copy()
     known = states(constraint)
     for token_id in walk.token_ids:
         start = clock()
         taken = accept(token_id)
+        between = clock()
         fill()
         end = clock()
         if not taken:
             raise Refused(f"token {len(times) - 1} of the valid instance was rejected")
         times.append(end - start)
+        alone.append(end - between)
         count = states(constraint)
         visits.append(count > known)
         known = count
-    return times, visits
+    return times, alone, visits
 
 
 def _keep_masks(sequence: Driven, walk: Walk, out: Mask, rows: Mask) -> None:
@@ -285,6 +295,8 @@ def _report(walks: list[Walk], results: dict[str, Any], folder: Path) -> dict[st
             for kind, chosen in kinds.items():
                 if temperature == "cold" or "visits" not in kind:
                     rows[f"{temperature}, {kind}"] = _percentiles(times[chosen])
+        alone = _flat([result["alone"][i] for i in usable])
+        rows["cold, in strings, mask alone"] = _percentiles(alone[inside])
         report["engines"][engine] = {
             "vocabulary_s": result["vocabulary"],
             "memory_bytes": result["memory"],

@@ -91,6 +91,9 @@ Term TermStore::json(Term x, std::uint32_t phase, bool restricted) {
   auto flags = static_cast<std::uint8_t>(n.flags & (kMaybeEmpty | kEndless));
   if (restricted) flags |= kMaybeEmpty;
   if (phase == 0) flags |= n.flags & kNullable;
+  if (phase == 0 && !restricted && n.kind == Kind::Intersect && all_but_few(x) == any_text()) {
+    flags |= kStepwise;
+  }
   if (has(x, kHasCall)) throw GrammarFault("json(...) applies to regular grammars only");
   return intern(Kind::Json, flags, x, phase, restricted ? 1 : 0);
 }
@@ -264,11 +267,44 @@ bool TermStore::json_live(Term x, std::uint32_t phase) {
   }
 }
 
-// The row of "any string but a few", x = any text & ~u with u finite: that of any string, changed
-// where u goes on. Its own row would be made from that of x, byte by byte, for every key prefix.
-Row TermStore::json_all_but_few_row(Term x) {
+// Of x = any text & ~u with u finite, "any string but a few", the u.
+Term TermStore::excluded_from_any(Term x) const {
   const std::span<const Term> items = list(nodes_[x].a);
-  const Term u = nodes_[nodes_[items[0]].kind == Kind::Complement ? items[0] : items[1]].a;
+  return nodes_[nodes_[items[0]].kind == Kind::Complement ? items[0] : items[1]].a;
+}
+
+// json(x) after a byte that stands for itself and that some text of u goes on with.
+Term TermStore::json_after_byte(Term u, unsigned byte) {
+  return json(intersect({step(any_text(), byte), raw_complement(step(u, byte))}));
+}
+
+// One residual of a kStepwise term, without its row: the row of a key beside fifteen declared ones
+// leads to some fifteen residuals of four terms each, and a text needs one of them.
+Term TermStore::step_alone(Term t, unsigned byte) {
+  const std::uint64_t key = (std::uint64_t{t} << 8) | byte;
+  if (const auto found = steps_.find(key); found != steps_.end()) return found->second;
+  const Node n = nodes_[t];
+  Term result = kNothing;
+  if (n.kind == Kind::Concat) {
+    result = concat(step(n.a, byte), n.b);
+    if (nullable(n.a)) result = join({result, step(n.b, byte)});
+  } else if (byte == '\\') {
+    fill_row(t);
+    return step(t, byte);
+  } else {
+    const Term u = excluded_from_any(n.a);
+    const Term unlike = step(repeat(json_char(false), 0, kUnbounded), byte);
+    const bool goes_on = unlike != kNothing && step(u, byte) != kNothing;
+    result = goes_on ? json_after_byte(u, byte) : unlike;
+  }
+  steps_.emplace(key, result);
+  return result;
+}
+
+// The row of json(x), x being any text but a few: that of any string, changed where one of the few
+// goes on. Its own row would be made from that of x, byte by byte, for every key prefix.
+Row TermStore::json_all_but_few_row(Term x) {
+  const Term u = excluded_from_any(x);
   const Row any = row(repeat(json_char(false), 0, kUnbounded));
   std::array<std::uint8_t, 256> of = maps_[any.map].of;
   std::vector<Term> targets;
@@ -281,9 +317,7 @@ Row TermStore::json_all_but_few_row(Term x) {
   const Row excluded = row(u);
   ByteSet raw = maps_[excluded.map].live & maps_[any.map].live;
   raw.remove('\\');
-  raw.each([&](unsigned b) {
-    change(b, json(intersect({step(any_text(), b), raw_complement(step(u, b))})));
-  });
+  raw.each([&](unsigned b) { change(b, json_after_byte(u, b)); });
   change('\\', json(x, phase_of(1, 0), false));
   Row result;
   result.map = intern_map(of);

@@ -1,4 +1,4 @@
-// Unions of JSON-lifted literals, each with its own continuation: the declared keys of an object.
+// JSON-lifted literals, each with its own continuation: the declared keys of an object, an enum.
 //
 // json(k1)·r1 | json(k2)·r2 | ... is one term, Keys, over a list of edges (byte, residual): a trie
 // whose nodes are terms. `\` leads to the same edges after a backslash, `\u` to the candidates
@@ -16,6 +16,8 @@ namespace grammaton {
 namespace {
 
 constexpr std::uint32_t kAfterBackslash = 1;  // b of a Keys term; 0 between characters
+constexpr std::size_t kMostTexts = 256;       // of one lift; larger enums stay lifts
+constexpr std::size_t kMostExcluded = 4096;
 constexpr std::size_t kLongestKey = 200;  // the trie is built recursively; longer ones stay lifts
 constexpr std::string_view kEscapeLetters = "\"\\/bfnrt";
 constexpr std::string_view kEscapeMeanings = "\"\\/\b\f\n\r\t";
@@ -37,8 +39,6 @@ std::string hex_spelling(std::uint32_t code) {
   }
   return text;
 }
-
-bool continuation_byte(std::uint32_t byte) { return byte >= 0x80 && byte < 0xC0; }
 
 }  // namespace
 
@@ -69,23 +69,12 @@ bool TermStore::append_single(Term t, std::string& text) const {
   return true;
 }
 
-// The text of json(x) when x is one literal text of moderate length; empty otherwise.
-std::string TermStore::lifted_literal(Term t) const {
-  std::string text;
-  const Node& lift = nodes_[t];
-  if (lift.kind != Kind::Json || lift.b != 0 || lift.c != 0) return text;
-  for (Term rest = lift.a;;) {
-    const Node& n = nodes_[rest];
-    if (!append_single(n.kind == Kind::Concat ? n.a : rest, text)) return {};
-    if (n.kind != Kind::Concat) return text;
-    if (text.size() > kLongestKey) return {};
-    rest = n.b;
-  }
-}
-
-// Adds the texts of t, each after `prefix`: a union of literals, as literals() makes them.
-bool TermStore::list_texts(Term t, std::string prefix, std::vector<std::string>& out) const {
+// Adds the texts of t, each after `prefix`: a union of literals, as literals() makes them. False
+// when it is anything else, or when there are more than `most`.
+bool TermStore::list_texts(Term t, std::string prefix, std::size_t most,
+                           std::vector<std::string>& out) const {
   for (;;) {
+    if (out.size() >= most) return false;
     const Node& n = nodes_[t];
     if (t == kEmpty) {
       out.push_back(std::move(prefix));
@@ -93,7 +82,7 @@ bool TermStore::list_texts(Term t, std::string prefix, std::vector<std::string>&
     }
     if (n.kind == Kind::Union) {
       for (const Term item : list(n.a)) {
-        if (!list_texts(item, prefix, out)) return false;
+        if (!list_texts(item, prefix, most, out)) return false;
       }
       return true;
     }
@@ -110,41 +99,68 @@ bool TermStore::list_texts(Term t, std::string prefix, std::vector<std::string>&
 }
 
 std::optional<AllBut> TermStore::all_but(Term t) const {
+  if (!has(t, kStepwise)) return std::nullopt;
   const Node& whole = nodes_[t];
-  const Node& lift = whole.kind == Kind::Concat ? nodes_[whole.a] : whole;
-  if (lift.kind != Kind::Json || lift.b != 0 || lift.c != 0) return std::nullopt;
-  const Node& x = nodes_[lift.a];
-  if (x.kind != Kind::Intersect || all_but_few(lift.a) != any_text_) return std::nullopt;
-  const std::span<const Term> items = list(x.a);
-  const Term excluded = nodes_[nodes_[items[0]].kind == Kind::Complement ? items[0] : items[1]].a;
   AllBut result;
   result.tail = whole.kind == Kind::Concat ? whole.b : kEmpty;
-  if (!list_texts(excluded, {}, result.texts)) return std::nullopt;
+  const Node& lift = whole.kind == Kind::Concat ? nodes_[whole.a] : whole;
+  if (!list_texts(excluded_from_any(lift.a), {}, kMostExcluded, result.texts)) return std::nullopt;
   return result;
 }
 
-// Replaces two or more lifted literals among a union's items by one Keys term.
-bool TermStore::merge_lifts(std::vector<Term>& items) {
+// Takes a term apart if it is json(x)·rest for at most so many texts x. False when it is not.
+bool TermStore::add_entries(Term t, std::size_t most, std::vector<KeyEntry>& entries) const {
+  const Node& n = nodes_[t];
+  const Node& lift = nodes_[n.kind == Kind::Concat ? n.a : t];
+  if (lift.kind != Kind::Json || lift.b != 0 || lift.c != 0 || has(lift.a, kEndless)) return false;
+  std::vector<std::string> texts;
+  if (!list_texts(lift.a, {}, most, texts)) return false;
+  // An empty text leaves no edge to follow.
+  if (std::ranges::any_of(texts, [](const std::string& text) { return text.empty(); }))
+    return false;
+  for (std::string& text : texts) {
+    entries.push_back({std::move(text), n.kind == Kind::Concat ? n.b : kEmpty});
+  }
+  return true;
+}
+
+// Replaces lifts of at most so many texts among a union's items by one Keys term, with those that
+// are there.
+bool TermStore::merge_lifts(std::vector<Term>& items, std::size_t most) {
   if (!merge_keys_) return false;
   std::vector<KeyEntry> entries;
   std::vector<Term> kept;
+  bool lifts = false;
   for (const Term t : items) {
-    const Node& n = nodes_[t];
-    if (n.kind == Kind::Keys && n.b == 0) {
+    if (between_key_characters(t)) {
       entries.push_back({{}, t});
-      continue;
-    }
-    std::string text = lifted_literal(n.kind == Kind::Concat ? n.a : t);
-    if (text.empty()) {
-      kept.push_back(t);
+    } else if (add_entries(t, most, entries)) {
+      lifts = true;
     } else {
-      entries.push_back({std::move(text), n.kind == Kind::Concat ? n.b : kEmpty});
+      kept.push_back(t);
     }
   }
-  if (entries.size() < 2) return false;
+  if (!lifts) return false;
   kept.push_back(key_trie(entries, 0));
   items = std::move(kept);
   return true;
+}
+
+Term TermStore::with_keys(Term t) {
+  if (!merge_keys_) return t;
+  std::vector<Term> heads;  // of the spine, up to what may be a union
+  Term rest = t;
+  for (; nodes_[rest].kind == Kind::Concat; rest = nodes_[rest].b) heads.push_back(nodes_[rest].a);
+  std::vector<Term> items{rest};
+  if (nodes_[rest].kind == Kind::Union) items.assign(operands(rest).begin(), operands(rest).end());
+  if (merge_lifts(items, kMostTexts)) rest = join(std::move(items));
+  while (!heads.empty()) {
+    items.assign(1, concat(heads.back(), rest));
+    merge_lifts(items, kMostTexts);
+    rest = items[0];
+    heads.pop_back();
+  }
+  return rest;
 }
 
 // The trie of entries that agree on their first `depth` bytes. An entry without text is a Keys term
@@ -205,8 +221,8 @@ Term TermStore::key_digits(std::span<const Term> candidates, std::uint32_t posit
 }
 
 // The characters that can come next, as (code point, residual): through the edges' whole sequences.
-void TermStore::key_characters(Term t, std::uint32_t code, unsigned more,
-                               std::vector<Term>& out) const {
+void TermStore::add_key_characters(Term t, std::uint32_t code, unsigned more,
+                                   std::vector<Term>& out) const {
   const std::span<const Term> edges = list(nodes_[t].a);
   for (std::size_t i = 0; i < edges.size(); i += 2) {
     const std::uint32_t byte = edges[i];
@@ -217,36 +233,47 @@ void TermStore::key_characters(Term t, std::uint32_t code, unsigned more,
         out.push_back(byte);
         out.push_back(residual);
       } else {
-        key_characters(residual, byte & (0x3Fu >> width), width, out);
+        add_key_characters(residual, byte & (0x3Fu >> width), width, out);
       }
     } else if (more == 1) {
       out.push_back((code << 6) | (byte & 0x3F));
       out.push_back(residual);
     } else {
-      key_characters(residual, (code << 6) | (byte & 0x3F), more - 1, out);
+      add_key_characters(residual, (code << 6) | (byte & 0x3F), more - 1, out);
     }
   }
 }
 
+std::vector<Term> TermStore::key_characters(Term t) const {
+  std::vector<Term> characters;
+  add_key_characters(t, 0, 0, characters);
+  return characters;
+}
+
 Row TermStore::keys_row(Term t) {
   const std::vector<Term> edges(operands(t).begin(), operands(t).end());
-  std::map<unsigned, Term> targets;
+  std::vector<std::pair<unsigned, Term>> targets;  // by byte, in order
   if (nodes_[t].b == kAfterBackslash) {
     for (std::size_t i = 0; i < edges.size(); i += 2) {
       const std::size_t escape = edges[i] < 0x80 ? kEscapeMeanings.find(static_cast<char>(edges[i]))
                                                  : std::string_view::npos;
       if (escape != std::string_view::npos) {
-        targets[static_cast<unsigned char>(kEscapeLetters[escape])] = edges[i + 1];
+        targets.emplace_back(static_cast<unsigned char>(kEscapeLetters[escape]), edges[i + 1]);
       }
     }
-    std::vector<Term> candidates;
-    key_characters(t, 0, 0, candidates);
-    targets['u'] = key_digits(candidates, 1);
+    targets.emplace_back('u', key_digits(key_characters(t), 1));
+    std::ranges::sort(targets);
   } else {
+    bool escaped = !at_key_character(t);
     for (std::size_t i = 0; i < edges.size(); i += 2) {
-      if (edges[i] >= 0x20 && edges[i] != '"' && edges[i] != '\\') targets[edges[i]] = edges[i + 1];
+      if (!escaped && edges[i] >= '\\') {
+        targets.emplace_back('\\', keys(edges, kAfterBackslash));
+        escaped = true;
+      }
+      if (edges[i] >= 0x20 && edges[i] != '"' && edges[i] != '\\')
+        targets.emplace_back(edges[i], edges[i + 1]);
     }
-    if (!continuation_byte(edges[0])) targets['\\'] = keys(edges, kAfterBackslash);
+    if (!escaped) targets.emplace_back('\\', keys(edges, kAfterBackslash));
   }
   return row_of(targets);
 }
@@ -255,10 +282,11 @@ Row TermStore::key_digits_row(Term t) {
   const std::vector<Term> candidates(operands(t).begin(), operands(t).end());
   const std::uint32_t position = nodes_[t].b;
   std::map<char, std::vector<Term>> left;  // by the next character
-  std::map<unsigned, Term> targets;
+  std::vector<std::pair<unsigned, Term>> targets;
   const auto put = [&](char c, Term residual) {
-    targets[static_cast<unsigned char>(c)] = residual;
-    if (c >= 'a' && c <= 'f') targets[static_cast<unsigned char>(c - 'a' + 'A')] = residual;
+    targets.emplace_back(static_cast<unsigned char>(c), residual);
+    if (c >= 'a' && c <= 'f')
+      targets.emplace_back(static_cast<unsigned char>(c - 'a' + 'A'), residual);
   };
   for (std::size_t i = 0; i < candidates.size(); i += 2) {
     const std::string spelling = hex_spelling(candidates[i]);
@@ -270,14 +298,12 @@ Row TermStore::key_digits_row(Term t) {
     }
   }
   for (const auto& [c, rest] : left) put(c, key_digits(rest, position + 1));
+  std::ranges::sort(targets);
   return row_of(targets);
 }
 
-Row TermStore::row_of(const std::map<unsigned, Term>& targets) {
-  if (targets.size() <= kSparseBytes) {
-    const std::vector<std::pair<unsigned, Term>> listed(targets.begin(), targets.end());
-    return make_sparse_row(listed);
-  }
+Row TermStore::row_of(std::span<const std::pair<unsigned, Term>> targets) {
+  if (targets.size() <= kSparseBytes) return make_sparse_row(targets);
   std::array<Term, 256> target{};
   for (const auto& [byte, residual] : targets) target[byte] = residual;
   return make_row(target);

@@ -254,7 +254,7 @@ Term TermStore::concat(Term a, Term b) {
   const Node& y = nodes_[b];
   auto flags =
       static_cast<std::uint8_t>(inherited(x) | inherited(y) | (x.flags & y.flags & kNullable) |
-                                (x.flags & (kHasNoSplit | kFirstCall)));
+                                (x.flags & (kHasNoSplit | kFirstCall | kStepwise)));
   if ((x.flags & kNullable) != 0) flags |= y.flags & (kHasNoSplit | kFirstCall);
   return intern(Kind::Concat, flags, a, b, 0);
 }
@@ -411,12 +411,13 @@ Term TermStore::join(std::vector<Term> items) {
     if (flat.size() == 1) return flat[0];
     // Factoring goes down common beginnings a step at a time; very long ones stay as they are.
     const bool shallow = factor_depth_ < kMostFactored;
-    if ((shallow && factor(flat)) || merge_counts(flat) || merge_lifts(flat)) {
+    if ((shallow && factor(flat)) || merge_counts(flat) || merge_lifts(flat, 1)) {
       items = std::move(flat);
       continue;
     }
     std::uint8_t flags = 0;
     for (const Term t : flat) flags |= nodes_[t].flags;
+    flags = static_cast<std::uint8_t>(flags & ~kStepwise);
     return intern(Kind::Union, flags, intern_list(flat), 0, 0);
   }
 }
@@ -532,7 +533,8 @@ Term TermStore::repeat(Term a, std::uint32_t min, std::uint32_t max) {
 
 Term TermStore::no_split(Term a) {
   if (a == kNothing) return kNothing;
-  return intern(Kind::NoSplit, static_cast<std::uint8_t>(nodes_[a].flags | kHasNoSplit), a, 0, 0);
+  const auto flags = static_cast<std::uint8_t>((nodes_[a].flags & ~kStepwise) | kHasNoSplit);
+  return intern(Kind::NoSplit, flags, a, 0, 0);
 }
 
 Term TermStore::at_token_end(Term t) {

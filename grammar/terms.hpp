@@ -97,6 +97,7 @@ enum Flag : std::uint8_t {
   kHasNoSplit = 8,  // a NoSplit at the head
   kFirstCall = 16,  // a call can be the first thing
   kEndless = 32,    // may have infinitely many texts; without it, finitely many
+  kStepwise = 64,   // begins with any JSON string but a few: stepped by single bytes
 };
 
 struct Node {
@@ -247,6 +248,7 @@ class TermStore {
   const ClassMap& class_map(const Row& row) const { return maps_[row.map]; }
   Term target(const Row& row, unsigned cls) const { return targets_[row.targets + cls]; }
   Term step(Term t, unsigned byte) {
+    if (facts_[t].row.map == kNone && has(t, kStepwise)) return step_alone(t, byte);
     const Row r = row(t);
     return targets_[r.targets + maps_[r.map].of[byte]];
   }
@@ -268,7 +270,19 @@ class TermStore {
   // json(any text)·tail.
   Term any_json_then(Term tail) { return concat(repeat(json_char(false), 0, kUnbounded), tail); }
 
-  // From here on, unions merge lifted literals into key tries.
+  // For Keys terms: operands() are edges (byte, residual), sorted; no escape is under way.
+  bool between_key_characters(Term t) const {
+    return nodes_[t].kind == Kind::Keys && nodes_[t].b == 0;
+  }
+  // Whether a character can begin here, rather than go on.
+  bool at_key_character(Term t) const { return (operands(t)[0] & 0xC0) != 0x80; }
+  // The characters that can come next, as (code point, residual).
+  std::vector<Term> key_characters(Term t) const;
+
+  // t with its lifts of a few texts as Keys, in the stores that have them.
+  Term with_keys(Term t);
+
+  // From here on, unions and bodies hold lifted literals as key tries.
   void merge_keys() { merge_keys_ = true; }
 
   // From begin_step() on, until the next or end_step(), at most max_step_terms terms may be made.
@@ -306,16 +320,17 @@ class TermStore {
     Term rest;
   };
   bool append_single(Term t, std::string& text) const;
-  std::string lifted_literal(Term t) const;
-  bool list_texts(Term t, std::string prefix, std::vector<std::string>& out) const;
-  bool merge_lifts(std::vector<Term>& items);
+  bool list_texts(Term t, std::string prefix, std::size_t most,
+                  std::vector<std::string>& out) const;
+  bool add_entries(Term t, std::size_t most, std::vector<KeyEntry>& entries) const;
+  bool merge_lifts(std::vector<Term>& items, std::size_t most);
   Term key_trie(std::span<const KeyEntry> entries, std::size_t depth);
   Term keys(std::span<const Term> edges, std::uint32_t phase);
   Term key_digits(std::span<const Term> candidates, std::uint32_t position);
-  void key_characters(Term t, std::uint32_t code, unsigned more, std::vector<Term>& out) const;
+  void add_key_characters(Term t, std::uint32_t code, unsigned more, std::vector<Term>& out) const;
   Row keys_row(Term t);
   Row key_digits_row(Term t);
-  Row row_of(const std::map<unsigned, Term>& targets);
+  Row row_of(std::span<const std::pair<unsigned, Term>> targets);
 
   // multiples.cpp
   Term residue(std::uint32_t divisor, std::uint32_t remainder, std::uint32_t places);
@@ -350,6 +365,9 @@ class TermStore {
   Row intersect_row(std::span<const Term> items);
   Row json_row(Term t);
   Row json_all_but_few_row(Term x);
+  Term excluded_from_any(Term x) const;
+  Term json_after_byte(Term u, unsigned byte);
+  Term step_alone(Term t, unsigned byte);
   Row json_raw_row(Term t);
   Term json_after(Term x, std::uint32_t code_point);
   bool json_live(Term x, std::uint32_t phase);
@@ -392,7 +410,8 @@ class TermStore {
 
   Term any_char_ = kNone;
   Term any_text_ = kNone;
-  Term json_char_[2] = {kNone, kNone};  // plain, restricted
+  std::unordered_map<std::uint64_t, Term> steps_;  // of step_alone, by term and byte
+  Term json_char_[2] = {kNone, kNone};             // plain, restricted
   bool restricted_ = false;
   unsigned depth_ = 0;         // of raw_row
   unsigned factor_depth_ = 0;  // of factor

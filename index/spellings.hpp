@@ -1,7 +1,8 @@
 // The JSON spellings of a text as paths in a trie: raw, `\n`, `\u000a`, surrogate pairs, any mix.
 //
-// Where a state differs from a known one by a few texts only (a key that must be none of these),
-// it is enough to visit the trie nodes where those texts end: some ten nodes a text, and no term.
+// Where a state differs from a known one by a few texts only (a key that must be none of these), or
+// is a few texts (a key that must be one of these), it is enough to visit the trie nodes along
+// their spellings: some ten a text, and no term.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,72 @@
 #include "index/trie.hpp"
 
 namespace grammaton {
+
+// Calls `pass` with the nodes inside and `done` with the nodes at the end of the spellings of one
+// code point with a backslash, starting at `node`.
+template <typename Pass, typename Done>
+class EscapeSearch {
+ public:
+  EscapeSearch(const Trie& trie, Pass& pass, Done& done) : trie_(trie), pass_(pass), done_(done) {}
+
+  void run(std::uint32_t node, std::uint32_t code) {
+    const std::uint32_t escape = trie_.child(node, '\\');
+    if (escape == Trie::kRoot) return;
+    pass_(escape);
+    constexpr std::string_view kLetters = "\"\\/bfnrt";
+    constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+    const std::size_t letter =
+        code < 0x80 ? kMeanings.find(static_cast<char>(code)) : std::string_view::npos;
+    if (letter != std::string_view::npos) {
+      const std::uint32_t end = trie_.child(escape, static_cast<std::uint8_t>(kLetters[letter]));
+      if (end != Trie::kRoot) done_(end);
+    }
+    if (code < 0x10000) {
+      unit(escape, code, done_);
+      return;
+    }
+    unit(escape, 0xD800 + ((code - 0x10000) >> 10), [&](std::uint32_t between) {
+      pass_(between);
+      const std::uint32_t second = trie_.child(between, '\\');
+      if (second == Trie::kRoot) return;
+      pass_(second);
+      unit(second, 0xDC00 + ((code - 0x10000) & 0x3FF), done_);
+    });
+  }
+
+ private:
+  // `u` and four digits, each letter among them in either case.
+  template <typename Then>
+  void unit(std::uint32_t node, std::uint32_t value, Then&& then) {
+    node = trie_.child(node, 'u');
+    if (node == Trie::kRoot) return;
+    pass_(node);
+    digits(node, value, 12, then);
+  }
+  template <typename Then>
+  void digits(std::uint32_t node, std::uint32_t value, int shift, Then& then) {
+    const auto digit = static_cast<std::uint8_t>("0123456789abcdef"[(value >> shift) & 15]);
+    digit_over(trie_.child(node, digit), value, shift, then);
+    if (digit >= 'a') {
+      const auto upper = static_cast<std::uint8_t>(digit - 'a' + 'A');
+      digit_over(trie_.child(node, upper), value, shift, then);
+    }
+  }
+  template <typename Then>
+  void digit_over(std::uint32_t node, std::uint32_t value, int shift, Then& then) {
+    if (node == Trie::kRoot) return;
+    if (shift == 0) {
+      then(node);
+    } else {
+      pass_(node);
+      digits(node, value, shift - 4, then);
+    }
+  }
+
+  const Trie& trie_;
+  Pass& pass_;
+  Done& done_;
+};
 
 // Adds the nodes of `trie` that spellings of `text` (UTF-8), starting at `node`, lead to.
 void find_spellings(const Trie& trie, std::uint32_t node, std::string_view text,

@@ -64,11 +64,14 @@ void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filte
     if (items.low > filter.high || items.high < filter.low) return;
     if (items.low >= filter.low && items.high <= filter.high) filter = {};
   }
-  if (filter.open() && here.subtree_nodes >= kShortWalk) {
-    // Frames leave the group list; what remains is walked together.
+  if (filter.open()) {
+    // Keys and frames leave the group list; what remains is walked together.
+    const bool long_walk = here.subtree_nodes >= kShortWalk;
     for (std::size_t i = 0; i < levels_[level].items.size();) {
       const Group group = levels_[level].items[i];
-      if (!store_.has(group.term, kHasCall) && apply_frame({&trie, node}, group, level + 1, out)) {
+      if (apply_keys({&trie, node}, group, level + 1, out) ||
+          (long_walk && !store_.has(group.term, kHasCall) &&
+           apply_frame({&trie, node}, group, level + 1, out))) {
         levels_[level].items.erase(levels_[level].items.begin() + static_cast<std::ptrdiff_t>(i));
       } else {
         ++i;

@@ -12,7 +12,9 @@
 //   - a pair walk: t runs beside a frame r that most bytes lead to, and only tokens on paths where
 //     the two differ are looked at (a string under a pattern, beside any string);
 //   - a walk of the whole subtree, kept in the vocabulary's cache.
-// All other groups walk the trie together, node by node.
+// A group of a few texts, each with a continuation of its own (the declared keys of an object, the
+// values of an enum), is followed along their spellings (key_walk.cpp). All other groups walk the
+// trie together, node by node.
 #pragma once
 
 #include <deque>
@@ -87,6 +89,11 @@ class Walker {
   void apply(const FrameMask& mask, SetId parents, std::size_t level, Word* out);
   void walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter, Word* out);
   bool apply_counted(Place place, const Group& group, std::size_t level, Word* out);
+  bool apply_keys(Place place, const Group& group, std::size_t level, Word* out);
+  void walk_keys(const Trie& trie, std::uint32_t node, Term keys, SetId parents, std::size_t level,
+                 Word* out);
+  void enter_key(const Trie& trie, std::uint32_t child, Term residual, SetId parents,
+                 std::size_t level, Word* out);
   bool apply_all_but(Place place, const Group& group, std::size_t level, Word* out);
   bool apply_beside(Place place, const Group& group, std::size_t level, Word* out);
   void correct(const Trie& trie, std::uint32_t node, Term t, Term reference, SetId parents,

@@ -38,7 +38,27 @@ def other_than(*texts: str) -> Expression:
     return ("json", ("complement", ("texts", texts)))
 
 
+def key_then(key: str, rest: str) -> Expression:
+    return ("concat", (("json", ("texts", (key,))), ("text", rest)))
+
+
+DECLARED = ("union", tuple(key_then(key, f'":{i}') for i, key in enumerate(KEYS) if key))
 BODIES: dict[str, Expression] = {
+    "a key": ("concat", (QUOTE, key_then("name", '": '))),
+    "declared keys": ("concat", (QUOTE, DECLARED)),
+    "a declared key or another": (
+        "union",
+        (DECLARED, ("concat", (other_than(*KEYS), ("text", '": '), LETTERS))),
+    ),
+    "enum": ("concat", (("json", ("texts", KEYS)), QUOTE)),
+    "enum or a number": (
+        "union",
+        (("concat", (QUOTE, ("json", ("texts", KEYS[2:])), QUOTE)), ("chars", ((0x30, 0x39),))),
+    ),
+    "two enums": (
+        "concat",
+        (("json", ("texts", ("a", "é"))), ("json", ("texts", ("b", "", "ab"))), QUOTE),
+    ),
     "other key": ("concat", (other_than(*KEYS), QUOTE)),
     "one other key": ("concat", (other_than("name"), QUOTE)),
     "another": ("concat", (other_than(""), QUOTE)),
