@@ -59,7 +59,8 @@ class TermStore:
     def define(self, rule: int, body: int) -> None: ...
     def define_template(self, rule: int, alternatives: Sequence[Alternative]) -> None:
         """A rule whose body depends on its parameter. No head may be nullable. The caller sees to
-        it that every reachable (rule, parameter) can end."""
+        it that every reachable (rule, parameter) can end, unless an alternative's head is NOTHING:
+        then alternatives that lead to no end are left out when they are reached."""
     def param(self, bits: Sequence[int] = ..., counters: Sequence[int] = ...) -> int:
         """A parameter value: a set of bits and a list of counters. Id 0 is no bits, no counters."""
     def call(self, rule: int, param: int = 0) -> int: ...

@@ -1,27 +1,24 @@
 """Arrays: a shape as a rule.
 
 The rule's body is what follows the opening bracket. Counts stay counts: `maxItems: 100000` is one
-repeat, not a hundred thousand items. Cost: a handful of terms, and four a prefix item.
+repeat, not a hundred thousand items. Cost: a handful of terms, and four a prefix item. Where items
+are counted by what they are, or must differ, the rule is a template with counters.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from grammaton.errors import LimitExceeded
 from grammaton.grammar.json_schema.positions import ArrayShape, Position
 
 if TYPE_CHECKING:
     from grammaton.grammar.json_schema.rules import Lowering
 
-MAX_PLACES = 64
-"""Places of a counted array at which an item may be looked for."""
-
 
 def array_body(lowering: Lowering, shape: ArrayShape, depth: int) -> int:
     """The term of the text after `[`; `shape` is known to hold a value at this depth."""
-    if shape.some is not None:
-        return _with_some(lowering, shape, shape.some, depth)
+    if shape.variants is not None:
+        return _with_variants(lowering, shape, shape.variants, depth)
     store, pieces = lowering.store, lowering.pieces
     most = shape.max
     prefix = shape.prefix
@@ -64,43 +61,59 @@ def array_body(lowering: Lowering, shape: ArrayShape, depth: int) -> int:
     return int(body)
 
 
-def _with_some(lowering: Lowering, shape: ArrayShape, some: Position, depth: int) -> int:
-    """Arrays one of whose items after the first ones is of a position of its own."""
+def _with_variants(
+    lowering: Lowering,
+    shape: ArrayShape,
+    variants: list[tuple[int | None, Position, tuple[int, ...], int | None]],
+    depth: int,
+) -> int:
+    """Arrays whose items are claimed for duties, or have numbered values that may occur once.
+
+    Counter 0 is the index of the next item, counter 1 + j what duty j has; bits are the values
+    seen. The core leaves out what cannot end, since an alternative is NOTHING.
+    """
     store, pieces = lowering.store, lowering.pieces
-    lead, comma = pieces.first_lead(depth), pieces.comma(depth)
-    prefix, rest = len(shape.prefix), shape.rest
-    assert rest is not None
-
-    def item(position: Position, before: int) -> int:
-        return int(store.concat([before, lowering.term(position, depth + 1), pieces.space]))
-
-    wanted, many = item(some, comma), item(rest, comma)
-
-    def form(fewest: int, most: int | None, after: int) -> int:
-        """So many items, then the wanted one, then the text after."""
-        if prefix:
-            return int(store.concat([store.repeat(many, fewest, most), wanted, after]))
-        if most == 0:
-            return int(store.concat([item(some, lead), after]))
-        more = store.repeat(many, fewest - 1, None if most is None else most - 1)
-        return int(store.concat([item(rest, lead), more, wanted, after]))
-
-    least = max(1, shape.min - prefix)
-    if max(least, 0 if shape.max is None else shape.max - prefix) > MAX_PLACES:
-        raise LimitExceeded(
-            f"an item that must be found may be at over {MAX_PLACES} places of a counted array"
-        )
-    if shape.max is None:
-        forms = [
-            form(before, before, store.repeat(many, least - 1 - before, None))
-            for before in range(least)
-        ]
-        forms.append(form(least, None, store.repeat(many, 0, None)))
-    else:
-        size = shape.max - prefix
-        forms = [
-            form(before, before, store.repeat(many, max(0, least - 1 - before), size - 1 - before))
-            for before in range(size)
-        ]
-    items = [item(place, comma if i else lead) for i, place in enumerate(shape.prefix)]
-    return int(store.concat([*items, store.union(forms), pieces.close("]", depth)]))
+    lead, comma, close = pieces.first_lead(depth), pieces.comma(depth), pieces.close("]", depth)
+    empty = store.EMPTY
+    prefix = len(shape.prefix)
+    cap = max(prefix, shape.min, shape.max or 0)
+    last = cap if shape.max is None else shape.max - 1
+    caps = [duty.least if duty.most is None else duty.most for duty in shape.duties]
+    first, rest, item = store.rule("ITEMS"), store.rule("ITEMS"), store.rule("ITEM")
+    written = []
+    for index, position, claimed, number in variants:
+        if not lowering.alive(position, depth + 1) or (index is not None and index > last):
+            continue
+        text = store.concat([lowering.term(position, depth + 1), pieces.space])
+        low, high = (prefix, last) if index is None else (index, index)
+        if low > high or any(shape.duties[j].most == 0 for j in claimed):
+            continue
+        conditions: list[Any] = [("between", 0, low, high)]
+        updates: list[Any] = [("add", 0, 1, cap)]
+        for j in claimed:
+            if shape.duties[j].most is not None:
+                conditions.append(("between", 1 + j, 0, caps[j] - 1))
+            updates.append(("add", 1 + j, 1, caps[j]))
+        if number is not None:
+            conditions.append(("unseen", number))
+            updates.append(("see", number))
+        written.append((text, conditions, updates))
+    done: list[Any] = [("between", 0, shape.min, cap)]
+    done += [("between", 1 + j, duty.least, caps[j]) for j, duty in enumerate(shape.duties)]
+    dead = (store.NOTHING, -1, empty, [], [])
+    may_be_empty = not shape.min and not any(duty.least for duty in shape.duties)
+    store.define_template(
+        first,
+        [
+            *([(pieces.close_bracket, -1, empty, [], [])] if may_be_empty else []),
+            *(
+                (store.concat([lead, text]), rest, empty, conditions, updates)
+                for text, conditions, updates in written
+            ),
+        ],
+    )
+    store.define_template(rest, [(close, -1, empty, done, []), (comma, item, empty, [], []), dead])
+    store.define_template(
+        item, [(text, rest, empty, conditions, updates) for text, conditions, updates in written]
+    )
+    return int(store.call(first))

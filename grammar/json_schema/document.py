@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -42,6 +43,9 @@ SCHEMA_VALUES = frozenset(
         *("not", "if", "then", "else"),
     )
 )
+
+
+_UNEVALUATED = frozenset(("unevaluatedItems", "unevaluatedProperties"))
 
 
 class Resource(NamedTuple):
@@ -125,6 +129,20 @@ class Document:
         if own:
             self.resource = Resource(urldefrag(own)[0], root, "")
         self._index: dict[str, Address] | None = None
+
+    @cached_property
+    def speaks_of_unevaluated(self) -> bool:
+        """Whether unevaluatedProperties or unevaluatedItems stands anywhere."""
+        todo = [self.root]
+        while todo:
+            part = todo.pop()
+            if isinstance(part, dict):
+                if not _UNEVALUATED.isdisjoint(part):
+                    return True
+                todo.extend(part.values())
+            elif isinstance(part, list):
+                todo.extend(part)
+        return False
 
     def own_id(self, raw: dict[str, Any] | bool) -> str | None:
         """The URI a raw schema gives itself, if it starts a resource (not a bare `#name`)."""

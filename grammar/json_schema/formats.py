@@ -6,13 +6,21 @@ Each is an exact regular language over decoded text:
                             only where it is 23:59:60 in UTC; `T` and `Z` in either case
     duration                RFC 3339, appendix A
     email                   RFC 5321, section 4.1.2 (Mailbox), without its length limits
+    idn-email               RFC 6531, section 3.3, without length limits; labels of the domain are
+                            any letters, digits and hyphens beyond ASCII
+    hostname                RFC 1123, section 2.1, but from draft 7 no label with hyphens in places
+                            3 and 4: which of those are internationalised names (`xn--`) is no
+                            regular question, and none is accepted
+    iri, iri-reference      RFC 3987, section 2.2
+    uri-template            RFC 6570, section 2
     ipv4, ipv6              RFC 2673, section 3.2 (dotted quad); RFC 4291, section 2.2
     uri, uri-reference      RFC 3986, appendix A
     uuid                    RFC 4122, section 3
     json-pointer, relative-json-pointer    RFC 6901 and its relative extension
 
-The specification's other formats are refused where they apply to strings; names that it does not
-define assert nothing. A format's term is made when it is first used, some 10 to 300 terms each.
+`idn-hostname` and `regex` are refused where they apply to strings; names that the specification
+does not define assert nothing. A format's term is made when it is first used, some 10 to 300 terms
+each.
 """
 
 from __future__ import annotations
@@ -89,10 +97,58 @@ _RELATIVE = (
     f"(?://{_AUTHORITY}{_SEGMENTS}|{_ABSOLUTE_PATH}|(?:{_NO_COLON}{_SEGMENTS})?){_QUERY_FRAGMENT}"
 )
 
+# RFC 3987's ucschar and iprivate.
+_UCS = (
+    r"\u00A0-\uD7FF\uF900-\uFDCF\uFDF0-\uFFEF"
+    + "".join(rf"\u{{{plane:X}0000}}-\u{{{plane:X}FFFD}}" for plane in range(1, 14))
+    + r"\u{E1000}-\u{EFFFD}"
+).replace(r"\u{E0000}-", r"\u{E1000}-")
+_PRIVATE = r"\uE000-\uF8FF\u{F0000}-\u{FFFFD}\u{100000}-\u{10FFFD}"
+
+
+def _international(pattern: str) -> str:
+    """A pattern of URIs as one of IRIs: what is unreserved goes beyond ASCII, and a query has
+    private characters."""
+    query = f"(?:\\?(?:{_PCHAR}|[/?])*)?"
+    private = f"(?:\\?(?:{_PCHAR}|[/?{_PRIVATE}])*)?"
+    assert query in pattern
+    return pattern.replace(query, private).replace(_UNRESERVED, _UNRESERVED + _UCS)
+
+
+_A, _X = "[A-Za-z0-9]", "[A-Za-z0-9\\-]"
+_HOST_LABEL = f"{_A}(?:{_A}|{_X}{_A}|{_X}{_X}{_A}|{_X}(?:{_A}{_X}|-{_A}){_X}{{0,58}}{_A})?"
+_OLD_LABEL = f"{_A}(?:{_X}{{0,61}}{_A})?"
+_HOSTNAME = f"(?=[^]{{1,253}}$){_HOST_LABEL}(?:\\.{_HOST_LABEL})*"
+
+_BEYOND = r"\u0080-\u{10FFFF}"
+_IDN_ATOM = _ATOM.replace("[", "[" + _BEYOND, 1)
+_IDN_QUOTED = f'"(?:[ !#-\\[\\]-~{_BEYOND}]|\\\\[ -~])*"'
+_IDN_LABEL = f"[A-Za-z0-9{_BEYOND}](?:[A-Za-z0-9\\-{_BEYOND}]*[A-Za-z0-9{_BEYOND}])?"
+_IDN_EMAIL = (
+    f"(?:{_IDN_ATOM}(?:\\.{_IDN_ATOM})*|{_IDN_QUOTED})@"
+    f"(?:{_IDN_LABEL}(?:\\.{_IDN_LABEL})*|\\[(?:{_IPV4}|[Ii][Pp][Vv]6:{_ipv6(2)})\\])"
+)
+
+_VARCHAR = f"(?:[A-Za-z0-9_]|{_PCT})"
+_VARSPEC = f"{_VARCHAR}(?:\\.?{_VARCHAR})*(?::[1-9][0-9]{{0,3}}|\\*)?"
+_URI_TEMPLATE = (
+    f"(?:[!#$&'()*+,\\-./0-9:;=?@A-Z\\[\\]_a-z~{_UCS}{_PRIVATE}]|{_PCT}"
+    f"|\\{{[+#./;?&=,!@|]?{_VARSPEC}(?:,{_VARSPEC})*\\}})*"
+)
+
+OLD_HOSTNAME = "hostname of drafts up to 6"
+"""`hostname` in drafts that do not speak of internationalised names: any RFC 1123 name."""
+
 _PATTERNS = {
+    OLD_HOSTNAME: f"(?=[^]{{1,253}}$){_OLD_LABEL}(?:\\.{_OLD_LABEL})*",
     "date": _DATE,
     "duration": _DURATION,
     "email": _EMAIL,
+    "hostname": _HOSTNAME,
+    "idn-email": _IDN_EMAIL,
+    "iri": _international(_URI),
+    "iri-reference": _international(f"(?:{_URI}|{_RELATIVE})"),
+    "uri-template": _URI_TEMPLATE,
     "ipv4": _IPV4,
     "ipv6": _ipv6(1),
     "json-pointer": _POINTER,
@@ -104,8 +160,7 @@ _PATTERNS = {
 
 SUPPORTED_FORMATS = frozenset((*_PATTERNS, "time", "date-time"))
 KNOWN_FORMATS = SUPPORTED_FORMATS | {
-    *("hostname", "idn-hostname", "idn-email", "iri", "iri-reference", "uri-template", "regex"),
-    *("host-name", "ip-address"),
+    *("idn-hostname", "regex"),
 }
 """Formats of some draft; those not supported are refused."""
 
@@ -130,7 +185,7 @@ _kept: dict[type, tuple[Any, dict[str, int]]] = {}
 def _make(store: Any, name: str) -> int:
     pattern = _PATTERNS.get(name)
     if pattern is not None:
-        return pattern_term(store, pattern, search=False)
+        return pattern_term(store, pattern, dialect="ecma", search=False)
     time = pattern_term(store, _TIME, search=False)
     if name == "date-time":
         date = pattern_term(store, _DATE + "[Tt]", search=False)

@@ -24,7 +24,11 @@ from grammaton.grammar.json_schema.document import (
     describe,
     escape,
 )
-from grammaton.grammar.json_schema.formats import KNOWN_FORMATS, SUPPORTED_FORMATS
+from grammaton.grammar.json_schema.formats import (
+    KNOWN_FORMATS,
+    OLD_HOSTNAME,
+    SUPPORTED_FORMATS,
+)
 from grammaton.grammar.json_schema.negation import negate
 from grammaton.grammar.json_schema.nodes import (
     ANYTHING,
@@ -36,6 +40,7 @@ from grammaton.grammar.json_schema.nodes import (
     OBJECT,
     STRING,
     Arrays,
+    Contains,
     Node,
     Nodes,
     Objects,
@@ -83,18 +88,7 @@ _REFUSED: dict[str, tuple[int, tuple[Any, ...]]] = {
     "extends": (ANYTHING, ({}, [])),
     "disallow": (ANYTHING, ([],)),
     "divisibleBy": (NUMBER, ()),
-    "uniqueItems": (ARRAY, (False,)),
-    "minContains": (ARRAY, (0, 1)),
-    "maxContains": (ARRAY, ()),
-    "unevaluatedItems": (ARRAY, _NOTHING_SAID),
-    "propertyNames": (OBJECT, _NOTHING_SAID),
-    "unevaluatedProperties": (OBJECT, _NOTHING_SAID),
 }
-
-
-def _beside_the_point(keyword: str, raw: dict[str, Any]) -> bool:
-    """Whether a keyword says nothing without the one that it belongs to."""
-    return keyword in ("minContains", "maxContains") and "contains" not in raw
 
 
 def _count(node: Node, keyword: str, value: Any) -> int:
@@ -190,7 +184,7 @@ def _choose(node: Node, keyword: str, options: list[Node]) -> None:
 
 def _if(nodes: Nodes, node: Node, value: Any) -> None:
     raw = node.raw
-    if "then" not in raw and "else" not in raw:
+    if "then" not in raw and "else" not in raw and not nodes.document.speaks_of_unevaluated:
         return
     test = nodes.child(node, value, "if")
     then = nodes.child(node, raw.get("then", True), "then")
@@ -225,6 +219,8 @@ def _pattern(nodes: Nodes, node: Node, value: Any) -> None:
 def _format(nodes: Nodes, node: Node, value: Any) -> None:
     if not isinstance(value, str):
         raise bad(node, "format", "the name of a format, so a string", value)
+    if value == "hostname" and nodes.document.draft <= DRAFT_6:
+        value = OLD_HOSTNAME
     if value in SUPPORTED_FORMATS:
         _strings(node).formats.append(value)
     elif value in KNOWN_FORMATS:
@@ -297,8 +293,21 @@ def _prefix_items(nodes: Nodes, node: Node, value: Any) -> None:
 
 def _contains(nodes: Nodes, node: Node, value: Any) -> None:
     item = nodes.child(node, value, "contains")
-    if node.raw.get("minContains") != 0:
-        _arrays(node).some.append((0, item))
+    least, most = 1, None
+    if nodes.document.draft >= DRAFT_2019:
+        if "minContains" in node.raw:
+            least = _count(node, "minContains", node.raw["minContains"])
+        if "maxContains" in node.raw:
+            most = _most(node, "maxContains", node.raw["maxContains"])
+    if least or most is not None or nodes.document.draft >= DRAFT_2020:
+        _arrays(node).some.append(Contains(0, item, least, most))
+
+
+def _unique_items(nodes: Nodes, node: Node, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise bad(node, "uniqueItems", "true or false", value)
+    if value:
+        _arrays(node).unique = True
 
 
 def _min_items(nodes: Nodes, node: Node, value: Any) -> None:
@@ -345,6 +354,10 @@ def _pattern_properties(nodes: Nodes, node: Node, value: Any) -> None:
         objects.patterns.append((pattern, f"{node.pointer}/{path}", schema))
 
 
+def _property_names(nodes: Nodes, node: Node, value: Any) -> None:
+    _objects(node).names = [nodes.child(node, value, "propertyNames")]
+
+
 def _required(nodes: Nodes, node: Node, value: Any) -> None:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise bad(node, "required", "an array of strings", value)
@@ -370,6 +383,14 @@ def _dependent_required(nodes: Nodes, node: Node, value: Any) -> None:
 
 def _dependent_schemas(nodes: Nodes, node: Node, value: Any) -> None:
     _depend(nodes, node, "dependentSchemas", value)
+
+
+def _unevaluated_properties(nodes: Nodes, node: Node, value: Any) -> None:
+    node.loose_properties = nodes.child(node, value, "unevaluatedProperties")
+
+
+def _unevaluated_items(nodes: Nodes, node: Node, value: Any) -> None:
+    node.loose_items = nodes.child(node, value, "unevaluatedItems")
 
 
 def _depend(nodes: Nodes, node: Node, keyword: str, value: Any) -> None:
@@ -415,14 +436,18 @@ _PARSERS: dict[str, _Parser] = {
     "minItems": _min_items,
     "contains": _contains,
     "maxItems": _max_items,
+    "uniqueItems": _unique_items,
     "properties": _properties,
     "additionalProperties": _additional,
     "patternProperties": _pattern_properties,
+    "propertyNames": _property_names,
     "minProperties": _min_properties,
     "maxProperties": _max_properties,
     "dependencies": _dependencies,
     "dependentRequired": _dependent_required,
     "dependentSchemas": _dependent_schemas,
+    "unevaluatedItems": _unevaluated_items,
+    "unevaluatedProperties": _unevaluated_properties,
     "required": _required,
 }
 assert not set(_PARSERS) & set(_REFUSED)
@@ -460,7 +485,7 @@ def read_keywords(nodes: Nodes, node: Node) -> None:
             asserting = True
         elif keyword in _REFUSED:
             kinds, trivial = _REFUSED[keyword]
-            if value not in trivial and not _beside_the_point(keyword, raw):
+            if value not in trivial:
                 asserting = True
                 node.refused = [*(node.refused or ()), (kinds, keyword, value)]
         elif not isinstance(keyword, str):

@@ -7,6 +7,8 @@ member by member into positions, and listed values filtered by everything else t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import Any, Protocol
 
 from grammaton.errors import LimitExceeded, UnsupportedKeyword
@@ -20,13 +22,14 @@ from grammaton.grammar.json_schema.nodes import (
     OBJECT,
     STRING,
     Arrays,
+    Contains,
     Node,
     Nodes,
     Objects,
     unsupported,
 )
 from grammaton.grammar.json_schema.numbers import Bounds, NumberTexts, Sort, exact
-from grammaton.grammar.json_schema.positions import ArrayShape, ObjectShape, Position
+from grammaton.grammar.json_schema.positions import ArrayShape, Duty, ObjectShape, Position
 from grammaton.grammar.json_schema.strings import KeySort, StringFacts, StringTexts, encode
 from grammaton.grammar.json_schema.values import (
     Checker,
@@ -38,8 +41,10 @@ from grammaton.grammar.json_schema.values import (
 
 MAX_KEY_SORTS = 256
 """Sorts of undeclared keys that the patternProperties of one object may make."""
-MAX_SHAPES = 512
-"""Cases that the properties which must be found somewhere may make of one object."""
+MAX_DUTIES = 6
+"""Members of different sorts that one array or object may have to contain."""
+MAX_LISTED = 256
+"""Integers within bounds that are taken as a list of values."""
 
 
 Choice = tuple[str, list[Node]]
@@ -52,6 +57,8 @@ class Positions(Protocol):
     nothing: Position
 
     def position(self, nodes: Sequence[Node]) -> Position: ...
+    def expand(self, position: Position) -> None: ...
+    def texts(self, nodes: Sequence[Node]) -> int: ...
 
 
 class Merger:
@@ -80,6 +87,7 @@ class Merger:
         self.closed = closed
         self.relaxed = relaxed
         self.checker = Checker(nodes, strings)
+        self._positions = positions
         self._position = positions.position
         self._nothing = positions.nothing
         store = strings.store
@@ -100,6 +108,7 @@ class Merger:
             return
         if not self.relaxed:
             _refuse(flat, kinds)
+        self._list(position, flat, kinds)
         if kinds & NULL:
             position.scalars[self.null] = None
         if kinds & BOOLEAN:
@@ -117,15 +126,7 @@ class Merger:
         self, position: Position, flat: list[Node], kinds: int, pending: Sequence[Choice]
     ) -> None:
         """The values of enum and const that satisfy the whole branch."""
-        owner, keyword, candidates = min(
-            (
-                (node, keyword, values)
-                for node in flat
-                if node.values is not None
-                for keyword, values in node.values
-            ),
-            key=lambda entry: len(entry[2]),
-        )
+        owner, keyword, candidates = self._candidates(flat)
         pointer = (
             f"{owner.pointer}/{keyword}"
             if owner.id > 0 and owner.raw is not True
@@ -141,6 +142,8 @@ class Merger:
             if not kind & kinds or not self._fits(value, filters, pending):
                 continue
             found = True
+            if position.finite is not None:
+                position.finite.append(value)
             if kind == STRING:
                 texts[value] = None
             elif kind & NUMBER:
@@ -217,20 +220,137 @@ class Merger:
         if term == self.strings.store.NOTHING and owner is not None:
             position.reasons.append((owner.pointer, f"no {sort} is {bounds.describe()}"))
 
+    def _list(self, position: Position, flat: list[Node], kinds: int) -> None:
+        """Keeps the list of a position's values, or gives it up."""
+        if position.finite is None:
+            return
+        if kinds & NULL:
+            position.finite.append(None)
+        if kinds & BOOLEAN:
+            position.finite.extend((False, True))
+        if kinds & INTEGER:
+            bounds = _ANY_NUMBER
+            for node in flat:
+                bounds = bounds if node.numbers is None else bounds.meet(node.numbers)
+            low, high = bounds.low, bounds.high
+            if low is not None and high is not None and high - low < MAX_LISTED:
+                whole = range(int(low) - 1, int(high) + 2)
+                position.finite.extend(number for number in whole if bounds.holds(number))
+                kinds &= ~INTEGER
+        if kinds & ~(NULL | BOOLEAN):
+            position.finite = None
+
+    def texts(self, flat: list[Node], kinds: int, pending: Sequence[Choice]) -> int:
+        """The decoded texts of the strings of a branch."""
+        store = self.strings.store
+        if not kinds & STRING:
+            return int(store.NOTHING)
+        if not any(node.values is not None for node in flat):
+            said = [node.strings for node in flat if node.strings is not None]
+            return self.strings.text(string_facts(said, self.strings))
+        _, _, candidates = self._candidates(flat)
+        fitting = [
+            encoded
+            for value in candidates
+            if isinstance(value, str)
+            and self._fits(value, flat, pending)
+            and (encoded := encode(value)) is not None
+        ]
+        return int(store.literals(fitting)) if fitting else int(store.NOTHING)
+
+    def _candidates(self, flat: list[Node]) -> tuple[Node, str, list[Any]]:
+        """The shortest list of values in a conjunction, with its owner and keyword."""
+        return min(
+            (
+                (node, keyword, values)
+                for node in flat
+                if node.values is not None
+                for keyword, values in node.values
+            ),
+            key=lambda entry: len(entry[2]),
+        )
+
     def _arrays(self, flat: list[Node]) -> Iterator[ArrayShape]:
-        """The shapes of arrays; several where an item must be found at one place or another."""
+        """The shape of arrays."""
         said = [node.arrays for node in flat if node.arrays is not None]
         least, most, length = 0, None, 0
-        some: list[tuple[int, Node]] = []
-        for facts in said:
+        some: dict[Contains, None] = {}
+        unique = None
+        for node in flat:
+            facts = node.arrays
+            if facts is None:
+                continue
             least = max(least, facts.min)
             if facts.max is not None and (most is None or facts.max < most):
                 most = facts.max
             length = max(length, len(facts.prefix))
-            some.extend(facts.some)
-        items = [self._items(said, i) for i in range(max([length, *(start for start, _ in some)]))]
+            some.update((each, None) for each in facts.some if each.counts)
+            unique = node if facts.unique else unique
+        length = max([length, *(each.start for each in some)])
+        items = [self._items(said, i) for i in range(length)]
         rest = [facts.rest for facts in said if facts.rest is not None]
-        yield from self._found(items, rest, least, most, some)
+        prefix = [self._position(nodes) for nodes in items]
+        shape = ArrayShape(prefix, self._position(rest), least, most)
+        if unique is not None and (most is None or most > 1):
+            self._make_unique(shape, list(some), unique)
+        elif some:
+            self._make_claims(shape, [*items, rest], list(some))
+        yield shape
+
+    def _make_claims(
+        self, shape: ArrayShape, items: list[list[Node]], some: list[Contains]
+    ) -> None:
+        """Variants of the items by what they are claimed to be."""
+        if len(some) > MAX_DUTIES:
+            raise LimitExceeded(
+                f"an array must contain items of over {MAX_DUTIES} sorts "
+                f"(at {some[0].node.pointer})"
+            )
+        shape.duties = [Duty(each.least, each.most) for each in some]
+        shape.variants = []
+        for i, nodes in enumerate(items):
+            free = [j for j, each in enumerate(some) if each.start <= i]
+            for claimed in _subsets(free):
+                # Where there may not be too many, what is not claimed must not be one.
+                said = [*nodes, *(some[j].node for j in claimed)]
+                said += [
+                    self.nodes.negation(some[j].node, some[j].node.pointer)
+                    for j in free
+                    if j not in claimed and some[j].most is not None
+                ]
+                index = i if i < len(shape.prefix) else None
+                shape.variants.append((index, self._position(said), claimed, None))
+
+    def _make_unique(self, shape: ArrayShape, some: list[Contains], owner: Node) -> None:
+        """Variants of the items by their value, where all have finitely many."""
+        if self.relaxed:
+            return
+        shape.duties = [Duty(each.least, each.most) for each in some]
+        shape.variants = []
+        numbers: dict[Any, int] = {}
+        pointer = f"{owner.pointer}/uniqueItems"
+        places = shape.prefix if shape.rest is None else [*shape.prefix, shape.rest]
+        for i, position in enumerate(places):
+            if shape.max is not None and i >= shape.max:
+                break
+            self._positions.expand(position)
+            if position.finite is None:
+                raise UnsupportedKeyword(
+                    "'uniqueItems' is enforced for items with finitely many values only",
+                    pointer=pointer,
+                )
+            for key, value in {canonical(value): value for value in position.finite}.items():
+                claimed = tuple(
+                    j
+                    for j, each in enumerate(some)
+                    if each.start <= i and self.checker.satisfies(value, each.node)
+                )
+                number = numbers.setdefault(key, len(numbers))
+                place = self._position((self.nodes.literal(value, pointer),))
+                index = i if i < len(shape.prefix) else None
+                shape.variants.append((index, place, claimed, number))
+        if shape.min > len(numbers):
+            shape.max = min(len(numbers), shape.min - 1)
 
     def _items(self, said: list[Arrays], i: int) -> list[Node]:
         """The schemas that hold of item i."""
@@ -242,92 +362,26 @@ class Merger:
                 nodes.append(facts.rest)
         return nodes
 
-    def _found(
-        self,
-        items: list[list[Node]],
-        rest: list[Node],
-        least: int,
-        most: int | None,
-        some: list[tuple[int, Node]],
-    ) -> Iterator[ArrayShape]:
-        """The shapes with what must be found put at each place where it can be."""
-        if not some:
-            prefix = [self._position(nodes) for nodes in items]
-            yield ArrayShape(prefix, self._position(rest), least, most)
-            return
-        (start, node), others = some[0], some[1:]
-        for i in range(start, len(items)):
-            placed = [*items[:i], [*items[i], node], *items[i + 1 :]]
-            yield from self._found(placed, rest, max(least, i + 1), most, others)
-        if others and not self.relaxed:
-            raise UnsupportedKeyword(
-                "two items would have to be found; that is not enforced yet", pointer=node.pointer
-            )
-        prefix = [self._position(nodes) for nodes in items]
-        least = max(least, len(items) + 1)
-        found = self._position([*rest, node])
-        yield ArrayShape(prefix, self._position(rest), least, most, found)
-
     def _objects(self, flat: list[Node]) -> Iterator[ObjectShape]:
-        """The shapes of objects; several where a property must be found under some key."""
-        said = [(node, node.objects) for node in flat if node.objects is not None]
-        some = [entry for _, facts in said for entry in facts.some]
-        if not some:
-            yield self._object(flat, None)
-            return
-        for sort, node in some:
-            for pattern in (*sort.found, *sort.missing):
-                self.strings.pattern_at(pattern, node.pointer)
-        plain = [node for node in flat if node.objects is None or not node.objects.some]
-        for count, shape in enumerate(self._placed(plain, some, [])):
-            if count >= MAX_SHAPES:
-                raise LimitExceeded(f"the schema at {some[0][1].pointer} has too many cases")
-            yield shape
+        """The shape of objects."""
+        some: dict[tuple[KeySort, Node], None] = {}
+        for node in flat:
+            if node.objects is not None and node.objects.some:
+                for sort, wanted in node.objects.some:
+                    for pattern in (*sort.found, *sort.missing):
+                        self.strings.pattern_at(pattern, wanted.pointer)
+                    some[self._named(sort), wanted] = None
+        yield self._object(flat, list(some))
 
-    def _placed(
-        self, flat: list[Node], some: list[tuple[KeySort, Node]], left: list[tuple[KeySort, Node]]
-    ) -> Iterator[ObjectShape]:
-        """The shapes with what must be found put under each declared key, or left to the others."""
-        if some:
-            (sort, wanted), rest = some[0], some[1:]
-            facts = [node.objects for node in flat if node.objects is not None]
-            keys = [key for each in facts for key in (*each.properties, *each.required)]
-            for key in dict.fromkeys(keys):
-                if self.strings.is_of(sort, key):
-                    having = self.nodes.having([key], wanted.pointer)
-                    assert having.objects is not None
-                    having.objects.properties[key] = wanted
-                    yield from self._placed([*flat, having], rest, left)
-            yield from self._placed(flat, rest, [*left, some[0]])
-        elif not left:
-            yield self._object(flat, None)
-        elif not self._is_closed(flat):
-            if len(left) > 1 and not self.relaxed:
-                raise UnsupportedKeyword(
-                    "two properties that are not declared would have to be found; "
-                    "that is not enforced yet",
-                    pointer=left[0][1].pointer,
-                )
-            wanted = left[0][1]
-            if not self.nodes.parse(wanted).trivial and not self.relaxed:
-                # A text may repeat an undeclared key, and a reader takes the last value only.
-                raise UnsupportedKeyword(
-                    "a property that is not declared would have to be found by its value; "
-                    "that is not enforced yet",
-                    pointer=wanted.pointer,
-                )
-            yield self._object(flat, left[0])
+    def _named(self, sort: KeySort) -> KeySort:
+        """A sort of keys with the schemas of its keys as terms."""
+        if not sort.named:
+            return sort
+        within = (*sort.within, *(self._positions.texts((node,)) for node in sort.named))
+        return replace(sort, within=within, named=())
 
-    def _is_closed(self, flat: list[Node]) -> bool:
-        """Whether a schema of a conjunction allows declared properties only."""
-        return any(
-            not facts.patterns and self.nodes.parse(facts.other).never
-            for node in flat
-            if (facts := node.objects) is not None and facts.other is not None
-        )
-
-    def _object(self, flat: list[Node], some: tuple[KeySort, Node] | None) -> ObjectShape:
-        """The shape of objects, one undeclared property being `some`."""
+    def _object(self, flat: list[Node], some: list[tuple[KeySort, Node]]) -> ObjectShape:
+        """The shape of objects that have a property of each sort and node in `some`."""
         said = [(node, node.objects) for node in flat if node.objects is not None]
         facts = [each for _, each in said]
         found: list[str] = []
@@ -336,9 +390,11 @@ class Merger:
                 self.strings.pattern_at(pattern, pointer)
                 if pattern not in found:
                     found.append(pattern)
-        for pattern in () if some is None else (*some[0].found, *some[0].missing):
-            if pattern not in found:
-                found.append(pattern)
+        declared = set(found)
+        for sort, _ in some:
+            found.extend(
+                pattern for pattern in (*sort.found, *sort.missing) if pattern not in found
+            )
         position = self._position
         properties: dict[str, Position] = {}
         if len(facts) == 1 and not found:
@@ -358,14 +414,13 @@ class Merger:
             for key in each.required:
                 required.setdefault(key, node.pointer)
                 if key not in properties:
-                    members = self._members(facts, found, key)
-                    patterned = any(
-                        self.strings.found(pattern, key)
-                        for each_facts in facts
-                        for pattern, _, _ in each_facts.patterns
-                    )
+                    patterned = any(self.strings.found(pattern, key) for pattern in declared)
                     if not closed or patterned:
-                        properties[key] = position(members)
+                        properties[key] = position(self._members(facts, found, key))
+        names = [names for each in facts for names in each.names]
+        within: tuple[int, ...] = ()
+        if names:
+            within = self._name(facts, found, names, properties)
         for key in properties:
             if not key.isascii() and encode(key) is None:
                 properties[key] = self._nothing
@@ -375,50 +430,118 @@ class Merger:
                 least, counted = each.min, f"{node.pointer}/minProperties"
             if each.max is not None and (most is None or each.max < most):
                 most = each.max
-        declared = {pattern for each in facts for pattern, _, _ in each.patterns}
         sorts = [
             sort
-            for sort in self._sorts(frozenset(properties), found)
+            for sort in self._sorts(frozenset(properties), found, within)
             if not closed or not declared.isdisjoint(sort.found)
         ]
         others = [(sort, position(_nodes_for(facts, None, sort.found))) for sort in sorts]
-        marked = None
-        if some is not None:
-            wanted, node = some
-            if most is not None and not self.relaxed:
-                raise UnsupportedKeyword(
-                    "a property that is not declared would have to be found beside maxProperties; "
-                    "that is not enforced yet",
-                    pointer=node.pointer,
-                )
-            marked = [
-                (
-                    KeySort(sort.excluded | wanted.excluded, sort.found, sort.missing),
-                    position([*_nodes_for(facts, None, sort.found), node]),
-                )
-                for sort in sorts
+        shape = ObjectShape(properties, required, others, least, most, counted)
+        if some:
+            self._claim(shape, facts, found, some)
+        return shape
+
+    def _name(
+        self,
+        facts: list[Objects],
+        found: list[str],
+        names: list[Node],
+        properties: dict[str, Position],
+    ) -> tuple[int, ...]:
+        """Leaves out the declared properties with the wrong names; a term that the other keys are
+        in. Keys that are listed are declared ones."""
+        place = self._position(names)
+        self._positions.expand(place)
+        strings = self._positions.texts(names)
+        keys = place.finite
+        for key in keys or ():
+            if isinstance(key, str) and key not in properties:
+                properties[key] = self._position(self._members(facts, found, key))
+        for key in properties:
+            if not self.strings.is_of(KeySort(frozenset(), within=(strings,)), key):
+                properties[key] = self._nothing
+        return (strings,) if keys is None else (int(self.strings.store.NOTHING),)
+
+    def _claim(
+        self,
+        shape: ObjectShape,
+        facts: list[Objects],
+        found: list[str],
+        some: list[tuple[KeySort, Node]],
+    ) -> None:
+        """Adds the properties that can be claimed to be what one must be."""
+        if len(some) > MAX_DUTIES:
+            raise LimitExceeded(
+                f"an object must have properties of over {MAX_DUTIES} sorts "
+                f"(at {some[0][1].pointer})"
+            )
+        shape.duties = [Duty(1, None) for _ in some]
+        for key, place in shape.properties.items():
+            fitting = [j for j, (sort, _) in enumerate(some) if self.strings.is_of(sort, key)]
+            if place is self._nothing or not fitting:
+                continue
+            members = self._members(facts, found, key)
+            for claimed in _subsets(fitting)[1:]:
+                wanted = self._position([*members, *(some[j][1] for j in claimed)])
+                shape.claimed.append((key, wanted, claimed))
+        for sort, place in shape.others:
+            if place.nodes and place.nodes[0].never:
+                continue
+            fitting = [
+                j
+                for j, (wanted, _) in enumerate(some)
                 if set(wanted.found) <= set(sort.found) and set(wanted.missing) <= set(sort.missing)
             ]
-            marked = [(sort, place) for sort, place in marked if self.strings.has_keys(sort)]
-        return ObjectShape(properties, required, others, least, most, counted, marked)
+            members = _nodes_for(facts, None, sort.found)
+            for claimed in _subsets(fitting)[1:]:
+                kinds = [some[j][0] for j in claimed]
+                narrow = replace(
+                    sort,
+                    excluded=sort.excluded.union(*(kind.excluded for kind in kinds)),
+                    within=(*sort.within, *(term for kind in kinds for term in kind.within)),
+                )
+                if not self.strings.has_keys(narrow):
+                    continue
+                nodes = [some[j][1] for j in claimed]
+                wanted = self._position([*members, *nodes])
+                valued = [node for node in nodes if not self.nodes.parse(node).trivial]
+                if valued and not self.relaxed:
+                    # A text may repeat an undeclared key, and a reader takes the last value only.
+                    raise UnsupportedKeyword(
+                        "a property that is not declared would have to be found by its value; "
+                        "that is not enforced yet",
+                        pointer=valued[0].pointer,
+                    )
+                shape.claimed.append((narrow, wanted, claimed))
 
     def _members(self, facts: list[Objects], patterns: list[str], key: str) -> list[Node]:
         """The schemas that hold of the property with this key."""
         found = tuple(pattern for pattern in patterns if self.strings.found(pattern, key))
         return _nodes_for(facts, key, found)
 
-    def _sorts(self, excluded: frozenset[str], patterns: list[str]) -> list[KeySort]:
+    def _sorts(
+        self, excluded: frozenset[str], patterns: list[str], within: tuple[int, ...]
+    ) -> list[KeySort]:
         """The sorts of undeclared keys, by the patterns found in them; empty sorts are left out."""
-        sorts = [KeySort(excluded)]
+        if int(self.strings.store.NOTHING) in within:
+            return []
+        sorts = [KeySort(excluded, within=within)]
+        if within and not self.strings.has_keys(sorts[0]):
+            return []
         for pattern in patterns:
             split = []
             for sort in sorts:
-                split.append(KeySort(excluded, (*sort.found, pattern), sort.missing))
-                split.append(KeySort(excluded, sort.found, (*sort.missing, pattern)))
+                split.append(replace(sort, found=(*sort.found, pattern)))
+                split.append(replace(sort, missing=(*sort.missing, pattern)))
             sorts = [sort for sort in split if self.strings.has_keys(sort)]
             if len(sorts) > MAX_KEY_SORTS:
                 raise LimitExceeded(f"patternProperties overlap in over {MAX_KEY_SORTS} ways")
         return sorts
+
+
+def _subsets(numbers: list[int]) -> list[tuple[int, ...]]:
+    """All subsets, the empty one first."""
+    return [some for size in range(len(numbers) + 1) for some in combinations(numbers, size)]
 
 
 def _nodes_for(facts: list[Objects], key: str | None, found: tuple[str, ...]) -> list[Node]:

@@ -9,7 +9,8 @@ of the negations of its parts, down to the keywords:
     required                      objects that lack the key
     properties                    objects that have the key with a value the schema does not hold of
     allOf, anyOf, oneOf, $ref     by De Morgan; not, if: by cases
-    contains                      only items that the schema does not hold of
+    contains                      other counts of items that the schema holds of
+    propertyNames                 some key that the schema does not hold of
     items, additionalProperties   some item or other property that the schema does not hold of
 
 A negation is parsed when it is met, so recursion through properties stays lazy.
@@ -31,6 +32,7 @@ from grammaton.grammar.json_schema.nodes import (
     OBJECT,
     STRING,
     Arrays,
+    Contains,
     Node,
     Nodes,
     Objects,
@@ -55,6 +57,10 @@ def negate(nodes: Nodes, node: Node, schema: Node) -> None:
         return
     for _, keyword, _ in schema.refused or ():
         raise _refusal(schema, keyword)
+    if schema.is_loose:
+        raise _refusal(
+            schema, "unevaluatedItems" if schema.loose_items else "unevaluatedProperties"
+        )
     options: list[Node] = []
     pointer = node.pointer
     if schema.kinds != ANYTHING:
@@ -197,10 +203,19 @@ def _arrays(nodes: Nodes, schema: Node, facts: Arrays, pointer: str) -> list[Nod
         option(i + 1).prefix = [nodes.anything] * i + [nodes.negation(item, pointer)]
     if facts.rest is not None and not nodes.parse(facts.rest).trivial:
         start = len(facts.prefix)
-        option(start + 1).some = [(start, nodes.negation(facts.rest, pointer))]
-    for start, item in facts.some:
-        none = option(0)
-        none.prefix, none.rest = [nodes.anything] * start, nodes.negation(item, pointer)
+        wrong = nodes.negation(facts.rest, pointer)
+        option(start + 1).some = [Contains(start, wrong, 1, None)]
+    for each in facts.some:
+        if each.least == 1:
+            none = option(0)
+            none.prefix = [nodes.anything] * each.start
+            none.rest = nodes.negation(each.node, pointer)
+        elif each.least:
+            option(0).some = [Contains(each.start, each.node, 0, each.least - 1)]
+        if each.most is not None:
+            option(0).some = [Contains(each.start, each.node, each.most + 1, None)]
+    if facts.unique:
+        raise _refusal(schema, "uniqueItems")
     return options
 
 
@@ -227,6 +242,13 @@ def _objects(nodes: Nodes, schema: Node, facts: Objects, pointer: str) -> list[N
             wrong.objects = Objects()
             wrong.objects.some = [(sort, nodes.negation(value, pointer))]
             options.append(wrong)
+    for names in facts.names:
+        if not nodes.parse(names).trivial:
+            misnamed = nodes.made(pointer, OBJECT)
+            misnamed.objects = Objects()
+            sort = KeySort(frozenset(), named=(nodes.negation(names, pointer),))
+            misnamed.objects.some = [(sort, nodes.anything)]
+            options.append(misnamed)
     for _ in facts.some:
         raise _refusal(schema, "not")
     for least, most in ((0, facts.min - 1), (None if facts.max is None else facts.max + 1, None)):

@@ -10,7 +10,7 @@ nodes. A node costs about a microsecond to make.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from grammaton.errors import GrammarError, UnsupportedKeyword
 from grammaton.grammar.json_schema.document import Document, Resource, describe, escape
@@ -41,31 +41,47 @@ class Strings:
         self.excluded: list[str] = []
 
 
+class Contains(NamedTuple):
+    """So many of the items from an index on satisfy a node."""
+
+    start: int
+    node: Node
+    least: int
+    most: int | None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it asserts anything; in any case it says which items are evaluated."""
+        return self.least > 0 or self.most is not None
+
+
 class Arrays:
-    """What is said of arrays: nodes of the first items, of the rest, and how many.
+    """What is said of arrays: nodes of the first items, of the rest, and how many; what items
+    there must be among them, and whether no two may be equal."""
 
-    `some` are (index, node): an item from that index on must satisfy the node.
-    """
-
-    __slots__ = ("max", "min", "prefix", "rest", "some")
+    __slots__ = ("max", "min", "prefix", "rest", "some", "unique")
 
     def __init__(self) -> None:
         self.prefix: list[Node] = []
         self.rest: Node | None = None
         self.min = 0
         self.max: int | None = None
-        self.some: list[tuple[int, Node]] = []
+        self.some: list[Contains] = []
+        self.unique = False
 
 
 class Objects:
     """What is said of objects: nodes of declared properties, of the others, required keys.
 
-    `patterns` are (regular expression, its pointer, node) of `patternProperties`; `min` and `max`
-    the number of properties; `some` are (sort of key, node): a property of the sort must satisfy
-    the node.
+    `patterns` are (regular expression, its pointer, node) of `patternProperties`; `names` the nodes
+    that every key satisfies; `min` and `max` the number of properties; `some` are (sort of key,
+    node): a property of the sort must satisfy the node.
     """
 
-    __slots__ = ("declared", "max", "min", "other", "patterns", "properties", "required", "some")
+    __slots__ = (
+        *("declared", "max", "min", "names", "other", "patterns", "properties", "required"),
+        "some",
+    )
 
     def __init__(self) -> None:
         self.properties: dict[str, Node] = {}
@@ -73,6 +89,7 @@ class Objects:
         self.other: Node | None = None
         self.patterns: list[tuple[str, str, Node]] = []
         self.required: list[str] = []
+        self.names: list[Node] = []
         self.some: list[tuple[KeySort, Node]] = []
         self.min = 0
         self.max: int | None = None
@@ -92,6 +109,7 @@ class Node:
         values: the lists of `enum` and `const`.
         denied: `not`'s schema; conditions: (if, then, else); both are choices, too.
         negates: the schema that this node is the negation of.
+        loose_properties, loose_items: the schemas of unevaluatedProperties and unevaluatedItems.
         refused: (kinds, keyword, value) of keywords that are not enforced.
     """
 
@@ -105,6 +123,8 @@ class Node:
             "document",
             "id",
             "kinds",
+            "loose_items",
+            "loose_properties",
             "negates",
         ),
         *("never", "numbers", "objects", "parsed", "piece", "raw", "refused", "resource", "same"),
@@ -136,11 +156,18 @@ class Node:
         self.denied: Node | None = None
         self.conditions: tuple[Node, Node, Node] | None = None
         self.negates: Node | None = None
+        self.loose_properties: Node | None = None
+        self.loose_items: Node | None = None
         self.strings: Strings | None = None
         self.numbers: Bounds | None = None
         self.arrays: Arrays | None = None
         self.objects: Objects | None = None
         self.refused: list[tuple[int, str, Any]] | None = None
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether what its schemas leave unevaluated matters."""
+        return self.loose_properties is not None or self.loose_items is not None
 
     @property
     def pointer(self) -> str:
@@ -233,12 +260,12 @@ class Nodes:
         node = self.made(pointer, ARRAY if isinstance(value, list) else OBJECT)
         if isinstance(value, list):
             arrays = node.arrays = Arrays()
-            arrays.prefix = [self._literal(item, pointer) for item in value]
+            arrays.prefix = [self.literal(item, pointer) for item in value]
             arrays.min = arrays.max = len(value)
         else:
             objects = node.objects = Objects()
             objects.declared = True
-            objects.properties = {k: self._literal(v, pointer) for k, v in value.items()}
+            objects.properties = {k: self.literal(v, pointer) for k, v in value.items()}
             objects.required = list(value)
             objects.other = self.node(False, pointer, self.document.resource)
         return node
@@ -252,6 +279,8 @@ class Nodes:
 
     def negation(self, node: Node, pointer: str) -> Node:
         """The node of the values that another does not hold of, parsed when it is met."""
+        if node.negates is not None:
+            return node.negates
         negation = self._negations.get(node)
         if negation is None:
             negation = self._new(True, pointer, self.document.resource)
@@ -286,7 +315,8 @@ class Nodes:
         node.values = [("enum", values)]
         return node
 
-    def _literal(self, value: Any, pointer: str) -> Node:
+    def literal(self, value: Any, pointer: str) -> Node:
+        """A node for one value."""
         node = self.made(pointer)
         node.values = [("const", [value])]
         return node

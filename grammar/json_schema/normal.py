@@ -20,6 +20,7 @@ for `not` and `if`, schemas are negated (negation.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 from grammaton.errors import GrammarError, LimitExceeded, UnsupportedKeyword
 from grammaton.grammar.json_schema.disjoint import Disjointness
@@ -33,33 +34,47 @@ from grammaton.grammar.json_schema.positions import (
     settle,
 )
 from grammaton.grammar.json_schema.strings import StringTexts
+from grammaton.grammar.json_schema.unevaluated import loose_arrays, loose_objects
 
 MAX_BRANCHES = 4096
 """Branches one position may have when its choices are multiplied out."""
 MAX_REFERENCES = 500
 """Schemas within each other that may hold of one value by `$ref`, `allOf` and choices."""
+MAX_TOGETHER = 6
+"""Schemas of one anyOf that evaluate members where unevaluated ones matter."""
 MAX_POSITIONS = 200_000
 """Positions one schema may have."""
 MAX_PROOF_POSITIONS = 500
 """Positions that may be looked at to show two branches of a oneOf disjoint."""
 
 
-class _Branch:
-    """A conjunction while its references and choices are being resolved."""
+_Path = tuple[Node, ...]
+_Step = tuple[Node, _Path, _Path]
+"""A schema to be taken in, those it stands in, those whose unevaluated* sees what it evaluates."""
 
-    __slots__ = ("choices", "flat", "kinds", "todo")
+
+class _Branch:
+    """A conjunction while its references and choices are being resolved.
+
+    `seen` holds, for each schema with unevaluatedProperties or unevaluatedItems, the schemas that
+    evaluate for it.
+    """
+
+    __slots__ = ("choices", "flat", "kinds", "seen", "todo")
 
     def __init__(
         self,
         flat: dict[Node, None],
         kinds: int,
-        todo: list[tuple[Node, tuple[Node, ...]]],
-        choices: list[tuple[str, list[Node], Node, tuple[Node, ...]]],
+        todo: list[_Step],
+        choices: list[tuple[str, list[Node], Node, _Path, _Path]],
+        seen: dict[Node, tuple[Node, ...]],
     ) -> None:
         self.flat = flat
         self.kinds = kinds
         self.todo = todo
         self.choices = choices
+        self.seen = seen
 
 
 class Normaliser:
@@ -92,6 +107,7 @@ class Normaliser:
         self._disjoint = Disjointness(nodes, self._relax)
         self._proofs: dict[Position, bool | None] = {}
         self._merged: dict[int, list[Node]] = {}
+        self._conjunctions: dict[int, list[Node]] = {}
 
     def _relax(self) -> Normaliser:
         return Normaliser(self.nodes, self.strings, self.numbers, closed=self.closed, relaxed=True)
@@ -139,11 +155,21 @@ class Normaliser:
         position.expanded = True
         store = self.strings.store
         for branch in self._branches(position):
-            pending = [(keyword, options) for keyword, options, _, _ in branch.choices]
-            self._merger.add(position, list(branch.flat), branch.kinds, pending)
+            pending = [(keyword, options) for keyword, options, *_ in branch.choices]
+            flat = [*branch.flat, *self._loose(branch)] if branch.seen else list(branch.flat)
+            self._merger.add(position, flat, branch.kinds, pending)
         position.scalars.pop(store.NOTHING, None)
         if position.scalars:
             position.height = 0
+
+    def texts(self, nodes: Sequence[Node]) -> int:
+        """The decoded texts of the strings that satisfy a conjunction."""
+        parts = []
+        position = Position(tuple(nodes))
+        for branch in self._branches(position):
+            pending = [(keyword, options) for keyword, options, *_ in branch.choices]
+            parts.append(self._merger.texts(list(branch.flat), branch.kinds, pending))
+        return int(self.strings.store.union(parts))
 
     def reach(self, root: Position) -> list[Position]:
         """Expands everything that can be reached, and decides what can hold a value."""
@@ -189,18 +215,21 @@ class Normaliser:
         return position.height >= INFINITE
 
     def _branches(self, position: Position) -> Iterator[_Branch]:
-        start = _Branch({}, ANYTHING, [(node, ()) for node in reversed(position.nodes)], [])
+        todo: list[_Step] = [(node, (), ()) for node in reversed(position.nodes)]
+        start = _Branch({}, ANYTHING, todo, [], {})
         stack, made = [start], 0
         while stack:
             branch = stack.pop()
             if not self._resolve(branch, position):
                 continue
-            if not branch.choices or self._lists_values(branch):
+            if not branch.choices or (not branch.seen and self._lists_values(branch)):
                 yield branch
                 continue
-            keyword, options, owner, path = branch.choices[0]
+            keyword, options, owner, path, owners = branch.choices[0]
             if keyword == "oneOf" and not self.relaxed:
                 options = self._disjoint.exclusive(branch.flat, branch.kinds, options)
+            if owners and keyword == "anyOf":
+                options = self._together(options, owner)
             options = self._merge_values(options)
             made += len(options)
             if made > MAX_BRANCHES:
@@ -211,7 +240,10 @@ class Normaliser:
             if not options:
                 position.reasons.append((f"{owner.pointer}/{keyword}", f"{keyword!r} is empty"))
             for option in reversed(options):
-                stack.append(_Branch(dict(branch.flat), branch.kinds, [(option, path)], list(rest)))
+                step = (option, path, owners)
+                stack.append(
+                    _Branch(dict(branch.flat), branch.kinds, [step], list(rest), dict(branch.seen))
+                )
 
     def _lists_values(self, branch: _Branch) -> bool:
         """Whether a branch lists its values, so that its choices need only be checked.
@@ -243,13 +275,19 @@ class Normaliser:
         """Takes everything that holds without a choice into a branch; False if it is empty."""
         todo, flat = branch.todo, branch.flat
         while todo:
-            node, path = todo.pop()
+            node, path, owners = todo.pop()
             if node in path:
                 raise GrammarError(
                     "the schema refers to itself without an object or array in between",
                     pointer=path[path.index(node)].pointer,
                 )
-            if not self._parse(node) or node in flat:
+            if not self._parse(node):
+                continue
+            if node.negates is not None or self.relaxed:
+                owners = ()
+            elif node.is_loose:
+                owners = (*owners, node)
+            if node in flat and all(node in branch.seen.get(owner, ()) for owner in owners):
                 continue
             if len(path) >= MAX_REFERENCES:
                 raise LimitExceeded(
@@ -258,21 +296,24 @@ class Normaliser:
             inner = (*path, node)
             before, after = node.around()
             if before:
-                waiting, branch.todo = todo, [(other, inner) for other in reversed(before)]
+                first: list[_Step] = [(other, inner, owners) for other in reversed(before)]
+                waiting, branch.todo = todo, first
                 alive = self._resolve(branch, position)
                 branch.todo = waiting
                 if not alive:
                     return False
-            if not self._take(branch, node, inner, position):
+            if not self._take(branch, node, inner, owners, position):
                 return False
-            todo.extend([(other, inner) for other in reversed(after)])
+            todo.extend([(other, inner, owners) for other in reversed(after)])
         return True
 
     def _take(
-        self, branch: _Branch, node: Node, path: tuple[Node, ...], position: Position
+        self, branch: _Branch, node: Node, path: _Path, owners: _Path, position: Position
     ) -> bool:
         """Takes a node's own keywords into a branch."""
         branch.flat[node] = None
+        for owner in owners:
+            branch.seen[owner] = (*branch.seen.get(owner, ()), node)
         before = branch.kinds
         branch.kinds &= node.kinds
         if not branch.kinds:
@@ -285,8 +326,48 @@ class Normaliser:
             )
             return False
         for keyword, options in node.choices or ():
-            branch.choices.append((keyword, options, node, path))
+            branch.choices.append((keyword, options, node, path, owners))
         return True
+
+    def _together(self, options: list[Node], owner: Node) -> list[Node]:
+        """The options of an anyOf under unevaluated*: those that hold together evaluate more than
+        each of them."""
+        together = self._conjunctions.get(id(options))
+        if together is None:
+            speaking = [option for option in options if self._evaluates(option, ())]
+            if len(speaking) > MAX_TOGETHER:
+                raise LimitExceeded(
+                    f"over {MAX_TOGETHER} schemas of an anyOf evaluate members beside unevaluated "
+                    f"ones (at {owner.pointer}/anyOf)"
+                )
+            together = list(options)
+            for size in range(2, len(speaking) + 1):
+                for some in combinations(speaking, size):
+                    together.append(self.nodes.all_of(list(some), some[0].pointer))
+            self._conjunctions[id(options)] = together
+        return together
+
+    def _evaluates(self, node: Node, path: _Path) -> bool:
+        """Whether a schema may evaluate members of an object or array."""
+        if node in path or not self._parse(node) or node.negates is not None:
+            return False
+        if node.arrays is not None or node.objects is not None or node.is_loose:
+            return True
+        inside = [other for other in node.same or () if other is not None]
+        inside.extend(option for _, options in node.choices or () for option in options)
+        return any(self._evaluates(other, (*path, node)) for other in inside)
+
+    def _loose(self, branch: _Branch) -> list[Node]:
+        """What unevaluatedProperties and unevaluatedItems say where all choices are made."""
+        made = []
+        for owner, seen in branch.seen.items():
+            if owner.loose_properties is not None:
+                objects = loose_objects(self.nodes, owner, owner.loose_properties, seen)
+                made.extend([] if objects is None else [objects])
+            if owner.loose_items is not None:
+                arrays = loose_arrays(self.nodes, owner, owner.loose_items, seen)
+                made.extend([] if arrays is None else [arrays])
+        return made
 
 
 def _only_lists(node: Node) -> bool:
@@ -303,4 +384,5 @@ def _only_lists(node: Node) -> bool:
         and node.objects is None
         and node.refused is None
         and node.negates is None
+        and not node.is_loose
     )

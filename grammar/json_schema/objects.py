@@ -36,7 +36,7 @@ def object_term(lowering: Lowering, shape: ObjectShape, depth: int) -> int:
     keys = [
         key for key, position in shape.properties.items() if lowering.alive(position, depth + 1)
     ]
-    if shape.some is None and shape.max is not None and shape.max <= len(shape.required):
+    if not shape.duties and shape.max is not None and shape.max <= len(shape.required):
         keys, others = [key for key in keys if key in shape.required], []
     if not keys and not others:
         return int(lowering.store.concat([pieces.open("{"), pieces.close_brace]))
@@ -76,8 +76,21 @@ def _define(
         ]
 
     undeclared = written(others)
-    marked = written([entry for entry in shape.some or () if lowering.alive(entry[1], depth + 1)])
+    index = {key: i for i, key in enumerate(keys)}
+    # Each member as it is and as it may be claimed to be: (term, duties).
+    variants: list[list[_Variant]] = [[(member, ())] for member in members]
+    free: list[_Variant] = [(member, ()) for member in undeclared]
+    for place, position, duties in shape.claimed:
+        if not lowering.alive(position, depth + 1):
+            continue
+        if isinstance(place, KeySort):
+            free.append((written([(place, position)])[0], duties))
+        elif place in index:
+            value = term(position, depth + 1)
+            claimed = concat([quote, literal(place), quote_colon, value, space])
+            variants[index[place]].append((claimed, duties))
     required = [i for i, key in enumerate(keys) if key in shape.required]
+    found = [("between", 2 + j, 1, 1) for j in range(len(shape.duties))]
     least = max(0, shape.min - len(required))
     if least > 1 and undeclared:
         # A text may repeat an undeclared key, and a reader counts that once.
@@ -86,37 +99,28 @@ def _define(
             pointer=shape.counted,
         )
     most = None if shape.max is None else shape.max - len(required)
-    if not members:
-        one = store.union(undeclared)
-        some = store.union(marked) if marked else None
-        _define_uniform(lowering, first, one, some, depth, least, most)
+    if not members and not found:
+        _define_uniform(lowering, first, store.union(undeclared), depth, least, most)
         return
     count = _Count(least, most, len(members) - len(required), bool(undeclared))
     order = _any_order if lowering.any_order else _in_order
-    alternatives, ended, more = order(members, required, undeclared, marked, count)
-    empty = not required and not least and not marked
-    _define_rules(lowering, depth, first, alternatives, ended, more, empty)
+    alternatives, ended, more = order(variants, required, free, count)
+    empty = not required and not least and not found
+    _define_rules(lowering, depth, first, alternatives, [*ended, *found], more, empty, bool(found))
 
 
 def _define_uniform(
     lowering: Lowering,
     first: int,
     member: int,
-    some: int | None,
     depth: int,
     least: int,
     most: int | None,
 ) -> None:
-    """Objects without declared properties, one of them `some`: nothing to remember."""
+    """Objects without declared properties: nothing to remember but how many there are."""
     store, pieces = lowering.store, lowering.pieces
     lead, comma, close = pieces.first_lead(depth), pieces.comma(depth), pieces.close("}", depth)
     following = store.concat([comma, member])
-    if some is not None:
-        more = store.repeat(following, 0, None)
-        at_once = store.concat([lead, some, more, close])
-        later = store.concat([lead, member, more, comma, some, more, close])
-        store.define(first, store.union([at_once, later]))
-        return
     left = None if most is None else most - 1
     more = store.repeat(following, max(0, least - 1), left)
     body = store.concat([lead, member, more, close])
@@ -154,12 +158,19 @@ class _Count:
         return [("between", 1, missing, self._cap)] if missing > 0 else []
 
 
+_Variant = tuple[int, tuple[int, ...]]
+
 _Rules = tuple[list[Any], list[Any], list[list[Any]]]
 """Alternatives (member, conditions, updates); when the object may end; when more may follow."""
 
 
+def _claims(duties: tuple[int, ...]) -> list[Any]:
+    """The updates for what a member is claimed to be; counter 2 + j says so of duty j."""
+    return [("set", 2 + j, 1) for j in duties]
+
+
 def _in_order(
-    members: list[int], required: list[int], others: list[int], marked: list[int], count: _Count
+    members: list[list[_Variant]], required: list[int], others: list[_Variant], count: _Count
 ) -> _Rules:
     size = len(members)
     last = required[-1] if required else -1
@@ -168,7 +179,7 @@ def _in_order(
     to_come = len(optional)
     alternatives: list[Any] = []
     least = 0
-    for i, member in enumerate(members):
+    for i, variants in enumerate(members):
         conditions: list[Any] = [("between", 0, least, i)]
         updates: list[Any] = [("set", 0, i + 1)]
         if i in needed:
@@ -180,12 +191,11 @@ def _in_order(
             conditions += [] if count.is_open else count.enough(to_come)
             updates += count.taken()
             to_come -= 1
-        alternatives.append((member, conditions, updates))
+        for member, duties in variants:
+            alternatives.append((member, conditions, [*updates, *_claims(duties)]))
     after = ("between", 0, last + 1, size)
-    for other in others:
-        alternatives.append((other, [after, *count.may_take()], [("set", 0, size), *count.taken()]))
-    for other in marked:
-        updates = [("set", 0, size), ("set", 2, 1), *count.taken()]
+    for other, duties in others:
+        updates = [("set", 0, size), *count.taken(), *_claims(duties)]
         alternatives.append((other, [after, *count.may_take()], updates))
     more: list[list[Any]] = []
     if others:
@@ -194,30 +204,29 @@ def _in_order(
         more.append([("between", 0, 0, optional[-1]), *count.may_take()])
     if required and more != [[]]:
         more.append([("between", 0, 0, last)])
-    return alternatives, [after, *count.enough(), *_found(marked)], more
-
-
-def _found(marked: list[int]) -> list[Any]:
-    """The condition that an undeclared property has been as one must; counter 2."""
-    return [("between", 2, 1, 1)] if marked else []
+    return alternatives, [after, *count.enough()], more
 
 
 def _any_order(
-    members: list[int], required: list[int], others: list[int], marked: list[int], count: _Count
+    members: list[list[_Variant]], required: list[int], others: list[_Variant], count: _Count
 ) -> _Rules:
     """Counter 0 counts the required properties that are there."""
     needed = frozenset(required)
     count.matters = count.matters or not others
     seen = [("add", 0, 1, len(required))] if count.may_take() or not others else []
     alternatives: list[Any] = []
-    for i, member in enumerate(members):
+    for i, variants in enumerate(members):
+        conditions: list[Any] = [("unseen", i)]
+        updates: list[Any] = [("see", i)]
         if i in needed:
-            alternatives.append((member, [("unseen", i)], [("see", i), *seen]))
+            updates += seen
         else:
-            conditions = [("unseen", i), *count.may_take()]
-            alternatives.append((member, conditions, [("see", i), *count.taken()]))
-    alternatives += [(other, count.may_take(), count.taken()) for other in others]
-    alternatives += [(other, count.may_take(), [*count.taken(), ("set", 2, 1)]) for other in marked]
+            conditions += count.may_take()
+            updates += count.taken()
+        for member, duties in variants:
+            alternatives.append((member, conditions, [*updates, *_claims(duties)]))
+    for other, duties in others:
+        alternatives.append((other, count.may_take(), [*count.taken(), *_claims(duties)]))
     more: list[list[Any]] = []
     optional = len(members) - len(required)
     if others:
@@ -229,7 +238,7 @@ def _any_order(
     if required and more != [[]]:
         more.append([("between", 0, 0, len(required) - 1)])
     ended = [("all_seen", tuple(required))] if required else []
-    return alternatives, [*ended, *count.enough(), *_found(marked)], more
+    return alternatives, [*ended, *count.enough()], more
 
 
 def _define_rules(
@@ -240,6 +249,7 @@ def _define_rules(
     ended: list[Any],
     more: list[list[Any]],
     may_be_empty: bool,
+    claiming: bool,
 ) -> None:
     """The three rules; see `_Rules`."""
     store, pieces = lowering.store, lowering.pieces
@@ -249,9 +259,13 @@ def _define_rules(
     goes_on = [
         (member, rest, empty, conditions, updates) for member, conditions, updates in alternatives
     ]
+    # Claims may lead to where the others can't be met any more; an alternative that is NOTHING asks
+    # the core to leave out what cannot end.
+    dead = [(store.NOTHING, -1, empty, [], [])] if claiming else []
     store.define_template(
         rest,
         [
+            *dead,
             (close, -1, empty, ended, []),
             *((comma, after_comma, empty, conditions, []) for conditions in more),
         ],

@@ -9,6 +9,7 @@ it, a least fixpoint over the members that shapes require, and INFINITE where th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from grammaton.errors import UnsatisfiableGrammar
 from grammaton.grammar.json_schema.nodes import Node
@@ -17,13 +18,21 @@ from grammaton.grammar.json_schema.strings import KeySort
 INFINITE = 1 << 30
 
 
+class Duty(NamedTuple):
+    """So many members must be claimed for it, and no more may be; None is any number."""
+
+    least: int
+    most: int | None
+
+
 class ArrayShape:
     """Arrays: positions of the first items, of the rest (None: no more items), how many.
 
-    `some` is the position that one item of the rest must have, if any must.
+    Where there are `duties`, or no two items may be equal, every item is one of some `variants`
+    (index or None for the rest, position, duties that it is claimed for, number of its value).
     """
 
-    __slots__ = ("max", "min", "prefix", "rest", "some")
+    __slots__ = ("duties", "max", "min", "prefix", "rest", "variants")
 
     def __init__(
         self,
@@ -31,13 +40,15 @@ class ArrayShape:
         rest: Position | None,
         least: int,
         most: int | None,
-        some: Position | None = None,
+        duties: list[Duty] | None = None,
+        variants: list[tuple[int | None, Position, tuple[int, ...], int | None]] | None = None,
     ) -> None:
         self.prefix = prefix
         self.rest = rest
         self.min = least
         self.max = most
-        self.some = some
+        self.duties = duties or []
+        self.variants = variants
 
     def item(self, i: int) -> Position | None:
         """The position of item i; None when there can be none."""
@@ -51,15 +62,19 @@ class ArrayShape:
             yield self.item(i)
         if self.max is not None and self.max < self.min:
             yield None
-        if self.some is not None:
-            yield self.some
 
     def members(self) -> Iterator[Position]:
         """All positions inside."""
         yield from self.prefix
-        for position in (self.rest, self.some):
-            if position is not None:
-                yield position
+        if self.rest is not None:
+            yield self.rest
+        for _, position, _, _ in self.variants or ():
+            yield position
+
+    def claims(self) -> Iterator[tuple[Position, tuple[int, ...]]]:
+        """What can be claimed for duties."""
+        for _, position, duties, _ in self.variants or ():
+            yield position, duties
 
 
 class ObjectShape:
@@ -67,11 +82,14 @@ class ObjectShape:
 
     `required` holds the keys that must be there, each with the pointer of the schema that says so;
     undeclared ones are properties too, after the declared, if they can be there at all. `min` and
-    `max` count properties; `counted` is the pointer of the keyword that sets the least. If `some`
-    is not None, one of the undeclared properties must be of a sort and position listed there.
+    `max` count properties; `counted` is the pointer of the keyword that sets the least. Each of
+    the `duties` needs a property that is claimed for it: `claimed` are (declared key or sort of
+    another, position, duties).
     """
 
-    __slots__ = ("counted", "max", "min", "others", "properties", "required", "some")
+    __slots__ = (
+        *("claimed", "counted", "duties", "max", "min", "others", "properties", "required"),
+    )
 
     def __init__(
         self,
@@ -81,7 +99,8 @@ class ObjectShape:
         least: int,
         most: int | None,
         counted: str,
-        some: list[tuple[KeySort, Position]] | None = None,
+        duties: list[Duty] | None = None,
+        claimed: list[tuple[str | KeySort, Position, tuple[int, ...]]] | None = None,
     ) -> None:
         self.properties = properties
         self.required = required
@@ -89,13 +108,21 @@ class ObjectShape:
         self.min = least
         self.max = most
         self.counted = counted
-        self.some = some
+        self.duties = duties or []
+        self.claimed = claimed or []
 
     def members(self) -> Iterator[Position]:
         """All positions inside."""
         yield from self.properties.values()
-        for _, position in (*self.others, *(self.some or ())):
+        for _, position in self.others:
             yield position
+        for _, position, _ in self.claimed:
+            yield position
+
+    def claims(self) -> Iterator[tuple[Position, tuple[int, ...]]]:
+        """What can be claimed for duties."""
+        for _, position, duties in self.claimed:
+            yield position, duties
 
 
 class Position:
@@ -105,10 +132,13 @@ class Position:
         scalars: terms of the strings, numbers, literals and scalar constants.
         arrays, objects: the shapes, one for each branch that has any.
         height: least nesting of a value, INFINITE for none.
+        finite: all its values, while they are few and listed; None otherwise.
         reasons: (pointer, explanation) of branches and kinds that turned out empty.
     """
 
-    __slots__ = ("arrays", "expanded", "height", "nodes", "objects", "reasons", "scalars")
+    __slots__ = (
+        *("arrays", "expanded", "finite", "height", "nodes", "objects", "reasons", "scalars"),
+    )
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self.nodes = nodes
@@ -117,6 +147,7 @@ class Position:
         self.arrays: list[ArrayShape] = []
         self.objects: list[ObjectShape] = []
         self.height = INFINITE
+        self.finite: list[Any] | None = []
         self.reasons: list[tuple[str, str]] = []
 
     @property
@@ -140,9 +171,7 @@ def required_members(shape: Shape) -> Iterator[Position | None]:
 
 def deciding_members(shape: Shape) -> Iterator[Position | None]:
     """The members that decide whether a shape holds any value."""
-    if isinstance(shape, ObjectShape) and (
-        shape.min > len(shape.required) or shape.some is not None
-    ):
+    if shape.duties or (isinstance(shape, ObjectShape) and shape.min > len(shape.required)):
         return shape.members()
     return required_members(shape)
 
@@ -154,8 +183,12 @@ def shape_height(shape: Shape) -> int:
         inner = max(inner, INFINITE if member is None else member.height)
     if isinstance(shape, ObjectShape) and inner < INFINITE:
         inner = max(inner, _optional_height(shape))
-        if shape.some is not None:
-            inner = max(inner, min([INFINITE, *(position.height for _, position in shape.some)]))
+    if shape.duties:
+        heights = [0 if duty.least == 0 else INFINITE for duty in shape.duties]
+        for position, duties in shape.claims():
+            for duty in duties:
+                heights[duty] = min(heights[duty], position.height)
+        inner = max(inner, *heights)
     return min(inner + 1, INFINITE)
 
 
@@ -222,6 +255,8 @@ def contradiction(root: Position) -> UnsatisfiableGrammar:
 def _missing(position: Position, shape: Shape) -> UnsatisfiableGrammar:
     if isinstance(shape, ArrayShape):
         reason = f"minItems {shape.min} is above the number of items that there can be"
+        if shape.duties:
+            reason = "no item can be what 'contains' asks for"
         return UnsatisfiableGrammar(
             f"no value can satisfy the schema: {reason}", pointer=position.pointer
         )
@@ -238,9 +273,9 @@ def _missing(position: Position, shape: Shape) -> UnsatisfiableGrammar:
                 f"no value can satisfy the schema: {key!r} is required and can't be there",
                 pointer=f"{pointer}/required",
             )
-    if shape.some is not None:
+    if shape.duties:
         return UnsatisfiableGrammar(
-            "no value can satisfy the schema: no undeclared property can be as it must",
+            "no value can satisfy the schema: no property can be as one must",
             pointer=position.pointer,
         )
     return UnsatisfiableGrammar(

@@ -13,11 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from grammaton.errors import GrammarError
 from grammaton.grammar.json_schema.formats import format_term
 from grammaton.grammar.json_schema.text import TextPieces
 from grammaton.grammar.regex import pattern_term
+
+if TYPE_CHECKING:
+    from grammaton.grammar.json_schema.nodes import Node
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,22 @@ class StringFacts:
 
 @dataclass(frozen=True)
 class KeySort:
-    """Keys of undeclared properties: none of `excluded`, by the patterns found in them or not."""
+    """Keys of undeclared properties: none of `excluded`, by the patterns found in them or not.
+
+    `within` are terms of decoded texts that the keys are in; `named` are schemas of keys for which
+    that is still to be found (merge.py).
+    """
 
     excluded: frozenset[str]
     found: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    within: tuple[int, ...] = ()
+    named: tuple[Node, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is all keys but the excluded ones."""
+        return not (self.found or self.missing or self.within)
 
 
 class StringTexts:
@@ -80,15 +95,15 @@ class StringTexts:
                 return pieces.any_string_rest
             body = store.repeat(pieces.json_char, least, most)
             return pieces.string_frame(f"STRING {least} to {most}", body)
-        text = self._text(facts)
+        text = self.text(facts)
         single = len(facts.formats) == 1 and facts == StringFacts(formats=facts.formats)
         if not single and store.is_empty(text):
             return int(store.NOTHING)
         name = " ".join(("STRING", *facts.formats, *facts.patterns))
         return pieces.string_frame(name[:80], store.json(text))
 
-    def _text(self, facts: StringFacts) -> int:
-        """The decoded texts of facts that are more than lengths."""
+    def text(self, facts: StringFacts) -> int:
+        """The decoded texts of facts."""
         store = self.store
         parts = [self.format(name) for name in facts.formats]
         parts.extend(self.pattern(pattern) for pattern in facts.patterns)
@@ -99,8 +114,10 @@ class StringTexts:
         texts = [encoded for text in facts.excluded if (encoded := encode(text)) is not None]
         if texts:
             denied.append(store.literals(texts))
-        if denied or not parts:
+        if denied:
             parts.append(store.complement(store.union(denied)))
+        if not parts:
+            return int(store.repeat(self.pieces.any_char, 0, None))
         return int(store.intersect(parts)) if len(parts) > 1 else parts[0]
 
     def pattern(self, pattern: str) -> int:
@@ -137,7 +154,7 @@ class StringTexts:
             return False
         if facts.plain:
             return True
-        return self._matches(self._text(facts), value)
+        return self._matches(self.text(facts), value)
 
     def found(self, pattern: str, value: str) -> bool:
         """Whether a pattern is found in a decoded text."""
@@ -168,17 +185,18 @@ class StringTexts:
             key not in sort.excluded
             and all(self.found(pattern, key) for pattern in sort.found)
             and not any(self.found(pattern, key) for pattern in sort.missing)
+            and all(self._matches(term, key) for term in sort.within)
         )
 
     def has_keys(self, sort: KeySort) -> bool:
         """Whether there is any key of a sort."""
-        if not sort.found and not sort.missing:
+        if sort.plain:
             return True
         return not self.store.is_empty(self._key(sort))
 
     def key_rest(self, sort: KeySort) -> int:
         """A frame of a key of a sort, after its opening quote."""
-        if not sort.excluded and not sort.found and not sort.missing:
+        if sort.plain and not sort.excluded:
             return self.pieces.any_string_rest
         frame = self._keys.get(sort)
         if frame is None:
@@ -192,7 +210,7 @@ class StringTexts:
         term = self._sorts.get(sort)
         if term is None:
             store = self.store
-            parts = [self.pattern(pattern) for pattern in sort.found]
+            parts = [*sort.within, *(self.pattern(pattern) for pattern in sort.found)]
             others = [self.pattern(pattern) for pattern in sort.missing]
             texts = [encoded for key in sort.excluded if (encoded := encode(key)) is not None]
             if texts:

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from grammaton.errors import GrammarError
-from grammaton.grammar.json_schema.document import describe
+from grammaton.grammar.json_schema.document import DRAFT_2020, describe
 from grammaton.grammar.json_schema.nodes import (
     ARRAY,
     BOOLEAN,
@@ -137,10 +137,57 @@ class Checker:
         for other in node.same or ():
             if other is not None and not self.satisfies(value, other):
                 return False
-        return all(
+        if not all(
             self.satisfies_choice(value, keyword, branches)
             for keyword, branches in node.choices or ()
+        ):
+            return False
+        return self._satisfies_loose(value, node)
+
+    def _satisfies_loose(self, value: Any, node: Node) -> bool:
+        """Whether what a schema's parts leave unevaluated is as it must be."""
+        loose, members = node.loose_properties, value
+        if isinstance(value, list):
+            loose, members = node.loose_items, dict(enumerate(value))
+        if loose is None or not isinstance(members, dict):
+            return True
+        evaluated = self._evaluated(value, node, own=True)
+        return all(
+            key in evaluated or self.satisfies(member, loose) for key, member in members.items()
         )
+
+    def _evaluated(self, value: Any, node: Node, *, own: bool = False) -> set[Any]:
+        """The keys or indices that a schema, which a value satisfies, evaluates; `own` without its
+        unevaluatedProperties and unevaluatedItems (core 2020-12, section 11)."""
+        self.nodes.parse(node)
+        if node.negates is not None or node.trivial:
+            return set()
+        is_list = isinstance(value, list)
+        everything = set(range(len(value))) if is_list else set(value)
+        if not own and (node.loose_items if is_list else node.loose_properties) is not None:
+            return everything
+        found: set[Any] = set()
+        if is_list and node.arrays is not None:
+            if node.arrays.rest is not None:
+                return everything
+            found.update(range(len(node.arrays.prefix)))
+            if self.nodes.document.draft >= DRAFT_2020:
+                for each in node.arrays.some:
+                    found.update(
+                        i for i, item in enumerate(value) if self.satisfies(item, each.node)
+                    )
+        if not is_list and node.objects is not None:
+            if node.objects.other is not None:
+                return everything
+            found.update(node.objects.properties)
+            for pattern, pointer, _ in node.objects.patterns:
+                found.update(key for key in value if self._found(pattern, pointer, key))
+        inside = [other for other in node.same or () if other is not None]
+        for _, branches in node.choices or ():
+            inside.extend(branch for branch in branches if self.satisfies(value, branch))
+        for other in inside:
+            found |= self._evaluated(value, other)
+        return found
 
     def satisfies_choice(self, value: Any, keyword: str, branches: list[Node]) -> bool:
         """Whether a value is valid against one of some schemas; exactly one under oneOf."""
@@ -208,10 +255,13 @@ class Checker:
             schema = facts.prefix[i] if i < len(facts.prefix) else facts.rest
             if schema is not None and not self.satisfies(item, schema):
                 return False
-        return all(
-            any(self.satisfies(item, schema) for item in value[start:])
-            for start, schema in facts.some
-        )
+        if facts.unique and len({canonical(item) for item in value}) < len(value):
+            return False
+        for start, schema, least, most in facts.some:
+            count = sum(self.satisfies(item, schema) for item in value[start:])
+            if count < least or (most is not None and count > most):
+                return False
+        return True
 
     def _object(self, value: dict[str, Any], node: Node) -> bool:
         facts = node.objects
@@ -220,6 +270,8 @@ class Checker:
         if any(key not in value for key in facts.required):
             return False
         if len(value) < facts.min or (facts.max is not None and len(value) > facts.max):
+            return False
+        if not all(self.satisfies(key, names) for names in facts.names for key in value):
             return False
         for key, item in value.items():
             schemas = [
@@ -235,7 +287,9 @@ class Checker:
                 return False
         return all(
             any(
-                self.strings.is_of(sort, key) and self.satisfies(item, schema)
+                self.strings.is_of(sort, key)
+                and all(self.satisfies(key, names) for names in sort.named)
+                and self.satisfies(item, schema)
                 for key, item in value.items()
             )
             for sort, schema in facts.some

@@ -21,7 +21,10 @@ from grammaton.grammar.json_schema import grammar_from_json_schema
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 Schema = dict[str, Any] | bool
-REFUSED = ("minProperties", "contains", "const", "enum", "not", "if", "oneOf")
+REFUSED = (
+    *("minProperties", "contains", "const", "enum", "not", "if", "oneOf", "uniqueItems"),
+    *("unevaluatedItems", "unevaluatedProperties"),
+)
 """Keywords of the schemas below that are refused in some places."""
 
 
@@ -43,6 +46,11 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 TYPES = st.sampled_from(["null", "boolean", "string", "integer", "number", "array", "object"])
+
+
+PROPERTY_NAMES = st.sampled_from(
+    [{"enum": ["a", "c", "x"]}, {"pattern": "^[a-b]"}, {"maxLength": 1}, {"not": {"const": "b"}}]
+)
 
 
 @st.composite
@@ -72,12 +80,20 @@ def schemas(draw: st.DrawFn, depth: int = 3, combine: bool = True) -> Schema:
     maybe("prefixItems", st.lists(inner, min_size=1, max_size=2), 8)
     maybe("items", inner)
     maybe("contains", inner, 10)
+    if "contains" in schema:
+        maybe("minContains", size, 3)
+        maybe("maxContains", size, 4)
+    maybe("uniqueItems", st.booleans(), 12)
+    maybe("unevaluatedItems", inner, 14)
+    maybe("multipleOf", st.sampled_from([1, 2, 3, 0.5]), 12)
     names = st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True).map(sorted)
     if draw(st.booleans()):
         schema["properties"] = {name: draw(inner) for name in draw(names)}
     maybe("required", st.lists(st.sampled_from("abcd"), max_size=2, unique=True), 3)
     maybe("additionalProperties", inner, 4)
     maybe("patternProperties", st.dictionaries(st.sampled_from(["a", "^[bc]$", "x"]), inner), 10)
+    maybe("propertyNames", inner | PROPERTY_NAMES, 12)
+    maybe("unevaluatedProperties", inner, 12)
     maybe("minProperties", size, 10)
     maybe("maxProperties", size, 10)
     keys = st.lists(st.sampled_from("abcd"), max_size=2, unique=True)
