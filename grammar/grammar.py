@@ -14,7 +14,7 @@ use one of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from grammaton._core import Recognizer, TermStore
@@ -123,6 +123,7 @@ class Grammar:
         key_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact"] | int = "flexible",
         additional_properties: bool | None = None,
+        resources: Mapping[str, object] | None = None,
     ) -> Grammar:
         """The JSON texts of the instances of a JSON Schema.
 
@@ -132,6 +133,8 @@ class Grammar:
             whitespace: between tokens: "flexible" (bounded), "compact" (none), or an indent width.
             additional_properties: what holds where a schema does not say; None is the
                 specification's own rule (allowed).
+            resources: the schemas that references may lead to out of this one, by URI; as data or
+                JSON text. Nothing is fetched.
 
         Raises:
             UnsupportedKeyword: a keyword that is not enforced yet, with its JSON Pointer.
@@ -145,6 +148,7 @@ class Grammar:
             key_order=key_order,
             whitespace=whitespace,
             additional_properties=additional_properties,
+            resources=resources,
         )
         return cls(store, start)
 

@@ -100,7 +100,7 @@ def _with_variants(
         written.append((text, conditions, updates))
     done: list[Any] = [("between", 0, shape.min, cap)]
     done += [("between", 1 + j, duty.least, caps[j]) for j, duty in enumerate(shape.duties)]
-    dead = (store.NOTHING, -1, empty, [], [])
+    dead: Any = (store.NOTHING, -1, empty, [], [])
     may_be_empty = not shape.min and not any(duty.least for duty in shape.duties)
     store.define_template(
         first,

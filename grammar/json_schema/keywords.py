@@ -83,8 +83,6 @@ _Parser = Callable[[Nodes, Node, Any], None]
 _NOTHING_SAID: tuple[Any, ...] = ({}, True)
 
 _REFUSED: dict[str, tuple[int, tuple[Any, ...]]] = {
-    "$dynamicRef": (ANYTHING, ()),
-    "$recursiveRef": (ANYTHING, ()),
     "extends": (ANYTHING, ({}, [])),
     "disallow": (ANYTHING, ([],)),
     "divisibleBy": (NUMBER, ()),
@@ -155,6 +153,15 @@ def _reference(nodes: Nodes, node: Node, value: Any) -> None:
     _also(node, [nodes.node(*address)])
 
 
+def _dynamic_reference(nodes: Nodes, node: Node, value: Any) -> None:
+    keyword = "$dynamicRef" if node.resource.draft >= DRAFT_2020 else "$recursiveRef"
+    if not isinstance(value, str):
+        raise bad(node, keyword, "a URI reference, so a string", value)
+    pointer = f"{node.pointer}/{keyword}"
+    address = nodes.document.resolve_dynamic(keyword, value, node.resource, pointer)
+    _also(node, [nodes.node(*address)])
+
+
 def _all_of(nodes: Nodes, node: Node, value: Any) -> None:
     _also(node, nodes.children(node, "allOf", value))
 
@@ -219,7 +226,7 @@ def _pattern(nodes: Nodes, node: Node, value: Any) -> None:
 def _format(nodes: Nodes, node: Node, value: Any) -> None:
     if not isinstance(value, str):
         raise bad(node, "format", "the name of a format, so a string", value)
-    if value == "hostname" and nodes.document.draft <= DRAFT_6:
+    if value == "hostname" and node.resource.draft <= DRAFT_6:
         value = OLD_HOSTNAME
     if value in SUPPORTED_FORMATS:
         _strings(node).formats.append(value)
@@ -294,12 +301,12 @@ def _prefix_items(nodes: Nodes, node: Node, value: Any) -> None:
 def _contains(nodes: Nodes, node: Node, value: Any) -> None:
     item = nodes.child(node, value, "contains")
     least, most = 1, None
-    if nodes.document.draft >= DRAFT_2019:
+    if node.resource.draft >= DRAFT_2019:
         if "minContains" in node.raw:
             least = _count(node, "minContains", node.raw["minContains"])
         if "maxContains" in node.raw:
             most = _most(node, "maxContains", node.raw["maxContains"])
-    if least or most is not None or nodes.document.draft >= DRAFT_2020:
+    if least or most is not None or node.resource.draft >= DRAFT_2020:
         _arrays(node).some.append(Contains(0, item, least, most))
 
 
@@ -417,6 +424,8 @@ _PARSERS: dict[str, _Parser] = {
     "enum": _enum,
     "const": _const,
     "$ref": _reference,
+    "$dynamicRef": _dynamic_reference,
+    "$recursiveRef": _dynamic_reference,
     "allOf": _all_of,
     "anyOf": _any_of,
     "oneOf": _one_of,
@@ -471,12 +480,16 @@ def read_keywords(nodes: Nodes, node: Node) -> None:
         node.never = True
         node.kinds = 0
         return
-    draft = nodes.document.draft
+    draft = node.resource.draft
     if "$ref" in raw and draft <= DRAFT_7:
         raw = {"$ref": raw["$ref"]}
     later = _LATER[draft]
     if not later.isdisjoint(raw):
         raw = {word: value for word, value in raw.items() if word not in later}
+    if draft >= DRAFT_2020 and "$recursiveRef" in raw:
+        raw = {word: value for word, value in raw.items() if word != "$recursiveRef"}
+    if node.resource.lacking:
+        raw = {word: value for word, value in raw.items() if word not in node.resource.lacking}
     asserting = False
     for keyword, value in raw.items():
         parser = _PARSERS.get(keyword)

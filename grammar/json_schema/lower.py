@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from grammaton.errors import GrammatonError, LimitExceeded
-from grammaton.grammar.json_schema.document import DRAFT_4, Document, read
+from grammaton.grammar.json_schema.document import DRAFT_4, Document, NeedsScope, read
 from grammaton.grammar.json_schema.keywords import read_keywords
 from grammaton.grammar.json_schema.nodes import Nodes
 from grammaton.grammar.json_schema.normal import Normaliser
@@ -28,6 +29,7 @@ def grammar_from_json_schema(
     key_order: KeyOrder = "schema",
     whitespace: Whitespace = "flexible",
     additional_properties: bool | None = None,
+    resources: Mapping[str, object] | None = None,
     limits: Limits | None = None,
 ) -> tuple[TermStore, int]:
     """The texts of the JSON values that satisfy a schema.
@@ -40,6 +42,8 @@ def grammar_from_json_schema(
             of `json.dumps`.
         additional_properties: False closes every object whose schema has `properties` and does
             not say `additionalProperties`; None or True leave the standard's default, open.
+        resources: the schemas that references may lead to out of this one, by URI; as data or JSON
+            text. Nothing is fetched.
         limits: bounds for the store.
 
     Returns:
@@ -61,6 +65,7 @@ def grammar_from_json_schema(
         key_order=key_order,
         whitespace=whitespace,
         additional_properties=additional_properties,
+        resources=resources,
     )
     return store, start
 
@@ -72,6 +77,7 @@ def lower_json_schema(
     key_order: KeyOrder = "schema",
     whitespace: Whitespace = "flexible",
     additional_properties: bool | None = None,
+    resources: Mapping[str, object] | None = None,
 ) -> int:
     """As `grammar_from_json_schema`, in a given store; returns the start term."""
     if key_order not in ("schema", "any"):
@@ -82,24 +88,33 @@ def lower_json_schema(
         )
     pieces = TextPieces(store, whitespace)
     try:
-        document = Document(read(schema))
-        nodes = Nodes(document, read_keywords)
-        normaliser = Normaliser(
-            nodes,
-            StringTexts(pieces),
-            NumberTexts(pieces, plain_integers=document.draft <= DRAFT_4),
-            closed=additional_properties is False,
-        )
-        root = normaliser.position([nodes.root])
-        normaliser.reach(root)
-        lowering = Lowering(normaliser, pieces, any_order=key_order == "any")
-        if root.height >= INFINITE:
-            raise contradiction(root)
-        if not lowering.alive(root, 0):
-            raise LimitExceeded(
-                "the schema's values nest too deeply to be indented; "
-                'use whitespace="flexible" or "compact"'
-            )
-        return lowering.start(root)
+        root = read(schema)
+        try:
+            document = Document(root, resources)
+            return _lowered(document, pieces, key_order, closed=additional_properties is False)
+        except NeedsScope:
+            document = Document(root, resources, tracking=True)
+            return _lowered(document, pieces, key_order, closed=additional_properties is False)
     except RecursionError:
         raise LimitExceeded("the schema nests too deeply") from None
+
+
+def _lowered(document: Document, pieces: TextPieces, key_order: KeyOrder, *, closed: bool) -> int:
+    nodes = Nodes(document, read_keywords)
+    normaliser = Normaliser(
+        nodes,
+        StringTexts(pieces),
+        NumberTexts(pieces, plain_integers=document.draft <= DRAFT_4),
+        closed=closed,
+    )
+    root = normaliser.position([nodes.root])
+    normaliser.reach(root)
+    lowering = Lowering(normaliser, pieces, any_order=key_order == "any")
+    if root.height >= INFINITE:
+        raise contradiction(root)
+    if not lowering.alive(root, 0):
+        raise LimitExceeded(
+            "the schema's values nest too deeply to be indented; "
+            'use whitespace="flexible" or "compact"'
+        )
+    return lowering.start(root)

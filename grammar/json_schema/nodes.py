@@ -236,10 +236,10 @@ class Nodes:
                 f"a schema is an object or a boolean, not {describe(raw)}",
                 pointer=(above.pointer if above else "") + piece,
             )
-        if self.document.id_keyword in raw:
+        if "$id" in raw or "id" in raw:
             pointer = (above.pointer if above else "") + piece
             resource = self.document.resource_of(raw, pointer, resource)
-        place = (id(raw), id(resource.root))
+        place = (id(raw), id(resource))
         node = self._by_place.get(place)
         if node is None:
             node = self._by_place[place] = self._new(raw, piece, resource, above)

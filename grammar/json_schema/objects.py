@@ -261,7 +261,7 @@ def _define_rules(
     ]
     # Claims may lead to where the others can't be met any more; an alternative that is NOTHING asks
     # the core to leave out what cannot end.
-    dead = [(store.NOTHING, -1, empty, [], [])] if claiming else []
+    dead: list[Any] = [(store.NOTHING, -1, empty, [], [])] if claiming else []
     store.define_template(
         rest,
         [

@@ -43,7 +43,8 @@ def loose_objects(nodes: Nodes, owner: Node, loose: Node, seen: Sequence[Node]) 
 def loose_arrays(nodes: Nodes, owner: Node, loose: Node, seen: Sequence[Node]) -> Node | None:
     """What unevaluatedItems says of arrays, with arguments as above."""
     pointer = f"{owner.pointer}/unevaluatedItems"
-    length, found = 0, []
+    length = 0
+    found: list[Node] = []
     for node in seen:
         if node is not owner and node.loose_items is not None:
             return None
@@ -53,7 +54,7 @@ def loose_arrays(nodes: Nodes, owner: Node, loose: Node, seen: Sequence[Node]) -
         if facts.rest is not None:
             return None
         length = max(length, len(facts.prefix))
-        if nodes.document.draft >= DRAFT_2020:
+        if node.resource.draft >= DRAFT_2020:
             found.extend(each.node for each in facts.some)
     arrays = Arrays()
     arrays.prefix = [nodes.anything] * length

@@ -171,7 +171,7 @@ class Checker:
             if node.arrays.rest is not None:
                 return everything
             found.update(range(len(node.arrays.prefix)))
-            if self.nodes.document.draft >= DRAFT_2020:
+            if node.resource.draft >= DRAFT_2020:
                 for each in node.arrays.some:
                     found.update(
                         i for i, item in enumerate(value) if self.satisfies(item, each.node)
