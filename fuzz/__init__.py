@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from grammaton.fuzz.command import Disagreement, ProgramReport, TargetError, run
     from grammaton.fuzz.compare import (
         Counterexample,
         Undecided,
@@ -34,22 +35,30 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Counterexample",
+    "Disagreement",
     "Fault",
     "Finding",
+    "ProgramReport",
     "Report",
     "Target",
+    "TargetError",
     "Undecided",
     "counterexample",
     "is_empty",
     "is_subset",
     "mutations",
     "prefixes",
+    "run",
     "search",
     "sentences",
     "size",
 ]
 
 _MODULES = {
+    "Disagreement": "command",
+    "ProgramReport": "command",
+    "TargetError": "command",
+    "run": "command",
     "Counterexample": "compare",
     "Undecided": "compare",
     "counterexample": "compare",

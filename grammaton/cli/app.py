@@ -14,6 +14,7 @@ from grammaton.cli.check import check
 from grammaton.cli.console import CommandError, Status, messages, print_json
 from grammaton.cli.demo import demo
 from grammaton.cli.explain import explain
+from grammaton.cli.fuzz import fuzz
 from grammaton.cli.generate import generate
 from grammaton.cli.show import show
 from grammaton.cli.sources import SourceError
@@ -28,6 +29,7 @@ Constrained decoding: a language model that can only say what a grammar allows.
   grammaton check --schema FILE TEXT         is a text allowed, and if not, where not
   grammaton explain --regex RE TEXT          token by token: what was allowed, what forced
   grammaton show --schema FILE               what grammaton made of a grammar
+  grammaton fuzz --schema FILE --target CMD  where a program and a grammar disagree
 
 Each command takes --help, and all but demo take --json.
 """
@@ -74,7 +76,7 @@ def commands(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (demo, generate, check, explain, show):
+for _command in (demo, generate, check, explain, show, fuzz):
     commands.add_command(_command)
 
 
