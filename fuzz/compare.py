@@ -24,7 +24,7 @@ from grammaton.fuzz.paths import ANY, Arc, Paths, check_grammar, count, rank, si
 from grammaton.grammar.grammar import Grammar
 from grammaton.limits import Limits
 
-_LIMITS = Limits(max_step_terms=2_000_000)
+_LIMITS = Limits(max_step_terms=300_000)
 """One question here is about a whole language, which may well take more than a step of decoding."""
 
 

@@ -72,7 +72,7 @@ class Paths:
 
     def __init__(self, grammar: Grammar, *, limits: Limits | None = None) -> None:
         self.grammar = check_grammar(grammar)
-        self._limits = limits or Limits(max_step_terms=2_000_000)
+        self._limits = limits or Limits(max_step_terms=300_000)
         self.renew()
 
     def renew(self) -> None:
