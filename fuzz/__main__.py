@@ -1,4 +1,4 @@
-"""`python -m grammaton.fuzz`: runs the targets and prints what they find.
+"""`python -m grammaton.fuzz`: runs the targets and prints what they find; kept cases come first.
 
     --seconds S     how long, shared equally by the targets (30)
     --seed N        which cases (0); the same seed draws the same cases
@@ -16,14 +16,17 @@ import shlex
 import sys
 from collections.abc import Sequence
 
+from grammaton.fuzz.kept import check_kept
+from grammaton.fuzz.languages import Languages
 from grammaton.fuzz.matcher import Matchers
 from grammaton.fuzz.patterns import Patterns
 from grammaton.fuzz.schemas import Schemas
-from grammaton.fuzz.target import Report, Target, failure_of, search
+from grammaton.fuzz.target import Finding, Target, failure_of, search
 from grammaton.fuzz.vocabularies import Vocabularies
 
 TARGETS: dict[str, Target] = {
-    target.name: target for target in (Patterns(), Schemas(), Matchers(), Vocabularies())
+    target.name: target
+    for target in (Patterns(), Languages(), Schemas(), Matchers(), Vocabularies())
 }
 
 
@@ -43,20 +46,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = [options.target] if options.target else list(TARGETS)
     status = 0
     for name in names:
+        known = check_kept(TARGETS[name])
+        if known is not None:
+            _print_finding(known, f"kept case {known.number}")
+            status = 1
+            continue
         report = search(TARGETS[name], seed=options.seed, seconds=options.seconds / len(names))
-        _print(report, options.seed)
-        status |= report.finding is not None
+        finding = report.finding
+        print(f"{name}: {report.cases} cases, {'no finding' if finding is None else 'FAILED'}")
+        if finding is not None:
+            _print_finding(finding, f"case {finding.number} of seed {options.seed}, made smaller")
+            status = 1
     return status
 
 
-def _print(report: Report, seed: int) -> None:
-    finding = report.finding
-    print(f"{report.target}: {report.cases} cases, {'no finding' if finding is None else 'FAILED'}")
-    if finding is not None:
-        print(f"  {finding.message}")
-        print(f"  case {finding.number} of seed {seed}, made smaller; again with")
-        case = shlex.quote(json.dumps(finding.case))
-        print(f"    python -m grammaton.fuzz --target {report.target} --replay {case}")
+def _print_finding(finding: Finding, where: str) -> None:
+    print(f"  {finding.message}")
+    print(f"  {where}; again with")
+    case = shlex.quote(json.dumps(finding.case))
+    print(f"    python -m grammaton.fuzz --target {finding.target} --replay {case}")
 
 
 def _replay(target: Target, text: str) -> int:

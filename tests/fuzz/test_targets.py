@@ -14,8 +14,18 @@ import pytest
 from numpy.typing import NDArray
 
 from grammaton.errors import GrammarError
-from grammaton.fuzz import Fault, Target, matcher, schemas, search, target
+from grammaton.fuzz import (
+    Counterexample,
+    Fault,
+    Target,
+    languages,
+    matcher,
+    schemas,
+    search,
+    target,
+)
 from grammaton.fuzz.__main__ import TARGETS, main
+from grammaton.fuzz.kept import FOLDER, check_kept, kept_cases
 from grammaton.fuzz.target import failure_of, smaller_value, without_parts
 from grammaton.grammar.grammar import Grammar
 from grammaton.index import Vocabulary, compile
@@ -64,9 +74,55 @@ def plant(monkeypatch: pytest.MonkeyPatch, module: Any, **lies: Callable[..., An
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_is_found(name: str) -> None:
-    report = search(TARGETS[name], seed=0, cases=CASES)
+    cases = CASES // 5 if name == "languages" else CASES  # whole languages take their time
+    report = search(TARGETS[name], seed=0, cases=cases)
     assert report.finding is None
-    assert report.cases == CASES
+    assert report.cases == cases
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_kept_cases_hold(name: str) -> None:
+    assert check_kept(TARGETS[name]) is None
+
+
+def test_kept_cases_are_of_a_target_and_say_why() -> None:
+    files = sorted(path.stem for path in FOLDER.glob("*.json"))
+    assert set(files) <= set(TARGETS)
+    assert "patterns" in files
+    for name in files:
+        kept = kept_cases(name)
+        assert kept
+        assert all(each.why for each in kept)
+
+
+def test_kept_cases_that_fail_are_found(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Grammar, "accepts", lambda self, text: False)
+    finding = check_kept(TARGETS["patterns"])
+    assert finding is not None
+    assert finding.case == kept_cases("patterns")[finding.number].case
+    assert main(["--seconds", "0.1", "--target", "patterns"]) == 1
+    assert f"kept case {finding.number}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "kind"),
+    [
+        ("draw_sentence", lambda paths, source, max_size: "\0", "a sentence does not match"),
+        ("draw_prefix", lambda paths, source, max_size: "\0\1", "a prefix is none"),
+        ("counterexample", lambda a, b: None, "equal languages that are not within each other"),
+        ("counterexample", lambda a, b: Counterexample("\0", True), "a counterexample is none"),
+        ("size", lambda grammar, n: n, "another number of sentences than there are"),
+    ],
+)
+def test_wrong_answers_about_languages_are_found(
+    monkeypatch: pytest.MonkeyPatch, name: str, wrong: Callable[..., Any], kind: str
+) -> None:
+    monkeypatch.setattr(languages, name, wrong)
+    failure = failure_of(TARGETS["languages"], {"patterns": ["ab", "c"], "seed": 0})
+    assert failure is not None
+    assert failure[0] == kind
 
 
 def test_wrong_answers_of_patterns_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
