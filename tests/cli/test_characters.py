@@ -101,7 +101,11 @@ def runs(found: Automaton, text: str) -> bool:
 
 def distinguishable(found: Automaton) -> bool:
     """Whether every two states differ, by filling the table of pairs."""
-    points = sorted({low for _, ranges, _ in found.edges for low, _ in ranges})
+    # One of each class of characters that no edge tells apart: a class begins where a range does,
+    # or after one.
+    points = {
+        edge for _, ranges, _ in found.edges for low, high in ranges for edge in (low, high + 1)
+    }
     step = {
         (start, point): end
         for start, ranges, end in found.edges

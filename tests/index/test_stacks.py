@@ -37,6 +37,8 @@ def copied(constraint: Constraint, store: TermStore, term: int) -> int:
             return int(getattr(store, node[0])(parts))
         case "repeat":
             return store.repeat(copied(constraint, store, node[1]), node[2], node[3])
+        case "multiples":
+            return store.multiples(node[1], node[2])
         case "json":
             return store.json(copied(constraint, store, node[1]))
     raise ResidualError(node[0])
