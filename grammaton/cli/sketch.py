@@ -42,6 +42,8 @@ def _pieces(constraint: Constraint, term: int, level: int, depth: int) -> Iterat
             yield _call(constraint, rule, param)
         case ("json", int(inner)):
             yield from ("json(", *_pieces(constraint, inner, _UNION, depth - 1), ")")
+        case ("multiples", divisor, places):
+            yield f"multiples({divisor}, {places})"
         case ("keys", edges):
             yield from _keys(constraint, edges, depth)
         case ("complement", int(inner)):
@@ -59,8 +61,7 @@ def _pieces(constraint: Constraint, term: int, level: int, depth: int) -> Iterat
             yield from _union(constraint, parts, level, depth)
         case ("intersect", parts):
             assert isinstance(parts, tuple)
-            pieces = _joined(" & ", constraint, parts, _CONCAT, depth)
-            yield from _grouped(pieces, level > _UNION)
+            yield from _intersection(constraint, parts, level, depth)
         case _:
             yield "…"
 
@@ -123,6 +124,18 @@ def _keys(constraint: Constraint, edges: object, depth: int) -> Iterator[str]:
         yield from _pieces(constraint, texts[0][1], _CONCAT, depth - 1)
     else:
         yield "…"
+
+
+def _intersection(
+    constraint: Constraint, parts: tuple[int, ...], level: int, depth: int
+) -> Iterator[str]:
+    if any(constraint.node(part)[0] == "complement" for part in parts):
+        # `~x` is "any text, and not x"; `~` alone says both.
+        parts = tuple(part for part in parts if sketch(constraint, part, width=5) != "[^]*")
+    if len(parts) == 1:
+        yield from _pieces(constraint, parts[0], level, depth - 1)
+    else:
+        yield from _grouped(_joined(" & ", constraint, parts, _CONCAT, depth), level > _UNION)
 
 
 def _joined(

@@ -82,6 +82,22 @@ def test_keys_half_written_are_frames_too(run: Run) -> None:
     assert tops[2].startswith(r'"\":1"')
 
 
+def test_frames_are_in_the_notation_of_the_text_form(run: Run, tmp_path: Path) -> None:
+    """What a stack shows of a grammar at its start is what `show` prints of it."""
+    for pattern in (
+        r'"(" (start | "x")? ")"',
+        r'[a-c]{2} ("d" | "ef")* ~"g"',
+        r'"\"" json([^]{2,}) "\n"',
+        "multiples(25, 2)",
+        "[^a]{3,5}",
+    ):
+        path = tmp_path / "g"
+        path.write_text(f"start ::= {pattern}")
+        shown = str(Grammar.from_text(f"start ::= {pattern}")).removeprefix("start ::= ").strip()
+        first = steps(run, "--grammar", str(path), "")[0]["stacks"][0][0]
+        assert first in (shown, "start"), pattern
+
+
 def test_ambiguity_is_several_stacks(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "g"
     path.write_text('start ::= x "b" | y "c"\nx ::= "a" x | "a"\ny ::= "a" y "." | "a"')
