@@ -219,6 +219,7 @@ Row TermStore::compute_row(Term t) {
     case Kind::NoSplit:
       return raw_row(n.a);
     case Kind::Concat: {
+      if (const Term as_trie = as_keys(t); as_trie != kNothing) return raw_row(as_trie);
       // The spine is followed in a loop: a long run of optional parts must not recurse.
       std::vector<std::pair<Row, Term>> pieces;
       Term rest = t;
@@ -262,8 +263,10 @@ Row TermStore::compute_row(Term t) {
       for (unsigned c = 1; c < inner.classes; ++c) targets[c] = concat(target(inner, c), rest);
       return map_row(inner, targets);
     }
-    case Kind::Json:
-      return json_row(t);
+    case Kind::Json: {
+      const Term as_trie = as_keys(t);
+      return as_trie != kNothing ? raw_row(as_trie) : json_row(t);
+    }
     case Kind::JsonRaw:
       return json_raw_row(t);
     case Kind::Residue:

@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint32_t kAfterBackslash = 1;  // b of a Keys term; 0 between characters
 constexpr std::size_t kMostTexts = 256;       // of one lift; larger enums stay lifts
 constexpr std::size_t kMostExcluded = 4096;
+constexpr std::size_t kMostChoices = 64;
 constexpr std::size_t kLongestKey = 200;  // the trie is built recursively; longer ones stay lifts
 constexpr std::string_view kEscapeLetters = "\"\\/bfnrt";
 constexpr std::string_view kEscapeMeanings = "\"\\/\b\f\n\r\t";
@@ -40,33 +41,40 @@ std::string hex_spelling(std::uint32_t code) {
   return text;
 }
 
+bool continuation_byte(unsigned byte) { return byte >= 0x80 && byte < 0xC0; }
+
 }  // namespace
 
-// Appends the one character, or byte, that a term stands for; false when it stands for more.
-bool TermStore::append_single(Term t, std::string& text) const {
+// The bytes or characters that a term stands for; none when it is more, or more than a few.
+std::vector<std::string> TermStore::choices(Term t) const {
+  std::vector<std::string> result;
   const Node& n = nodes_[t];
-  if (n.kind == Kind::Bytes && sets_[n.a].size() == 1) {
-    text += static_cast<char>(sets_[n.a].first());
-    return true;
-  }
-  if (n.kind != Kind::Chars || ranges_[n.a].size() != 1 ||
-      ranges_[n.a][0].low != ranges_[n.a][0].high) {
-    return false;
-  }
-  const std::uint32_t c = ranges_[n.a][0].low;  // beyond ASCII: that is Bytes
-  if (c < 0x800) {
-    text += static_cast<char>(0xC0 | (c >> 6));
-  } else {
-    if (c < 0x10000) {
-      text += static_cast<char>(0xE0 | (c >> 12));
-    } else {
-      text += static_cast<char>(0xF0 | (c >> 18));
-      text += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
+  if (n.kind == Kind::Bytes && sets_[n.a].size() <= kMostChoices) {
+    sets_[n.a].each([&](unsigned byte) { result.emplace_back(1, static_cast<char>(byte)); });
+  } else if (n.kind == Kind::Chars && n.b == 0) {
+    for (const CodeRange& r : ranges_[n.a]) {
+      for (std::uint32_t c = r.low; c <= r.high; ++c) {
+        if (result.size() == kMostChoices) return {};
+        std::string text;
+        if (c < 0x80) {
+          text += static_cast<char>(c);
+        } else if (c < 0x800) {
+          text += static_cast<char>(0xC0 | (c >> 6));
+        } else {
+          if (c < 0x10000) {
+            text += static_cast<char>(0xE0 | (c >> 12));
+          } else {
+            text += static_cast<char>(0xF0 | (c >> 18));
+            text += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
+          }
+          text += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
+        }
+        if (c >= 0x80) text += static_cast<char>(0x80 | (c & 0x3F));
+        result.push_back(std::move(text));
+      }
     }
-    text += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
   }
-  text += static_cast<char>(0x80 | (c & 0x3F));
-  return true;
+  return result;
 }
 
 // Adds the texts of t, each after `prefix`: a union of literals, as literals() makes them. False
@@ -74,7 +82,7 @@ bool TermStore::append_single(Term t, std::string& text) const {
 bool TermStore::list_texts(Term t, std::string prefix, std::size_t most,
                            std::vector<std::string>& out) const {
   for (;;) {
-    if (out.size() >= most) return false;
+    if (out.size() >= most || prefix.size() > kLongestKey) return false;
     const Node& n = nodes_[t];
     if (t == kEmpty) {
       out.push_back(std::move(prefix));
@@ -91,10 +99,17 @@ bool TermStore::list_texts(Term t, std::string prefix, std::size_t most,
       t = n.a;
       continue;
     }
-    if (prefix.size() > kLongestKey || !append_single(n.kind == Kind::Concat ? n.a : t, prefix)) {
-      return false;
+    const bool more = n.kind == Kind::Concat;
+    const std::vector<std::string> heads = choices(more ? n.a : t);
+    t = more ? n.b : kEmpty;
+    if (heads.size() == 1) {
+      prefix += heads[0];
+      continue;
     }
-    t = n.kind == Kind::Concat ? n.b : kEmpty;
+    for (const std::string& head : heads) {
+      if (!list_texts(t, prefix + head, most, out)) return false;
+    }
+    return !heads.empty();
   }
 }
 
@@ -118,63 +133,75 @@ bool TermStore::add_entries(Term t, std::size_t most, std::vector<KeyEntry>& ent
   // An empty text leaves no edge to follow.
   if (std::ranges::any_of(texts, [](const std::string& text) { return text.empty(); }))
     return false;
+  const Term literal = texts.size() == 1 ? lift.a : kNothing;
   for (std::string& text : texts) {
-    entries.push_back({std::move(text), n.kind == Kind::Concat ? n.b : kEmpty});
+    entries.push_back({std::move(text), n.kind == Kind::Concat ? n.b : kEmpty, literal});
   }
   return true;
 }
 
-// Replaces lifts of at most so many texts among a union's items by one Keys term, with those that
-// are there.
-bool TermStore::merge_lifts(std::vector<Term>& items, std::size_t most) {
+// Replaces two or more lifted literals among a union's items by one Keys term.
+bool TermStore::merge_lifts(std::vector<Term>& items) {
   if (!merge_keys_) return false;
   std::vector<KeyEntry> entries;
   std::vector<Term> kept;
-  bool lifts = false;
   for (const Term t : items) {
     if (between_key_characters(t)) {
-      entries.push_back({{}, t});
-    } else if (add_entries(t, most, entries)) {
-      lifts = true;
-    } else {
+      entries.push_back({{}, t, kNothing});
+    } else if (!add_entries(t, 1, entries)) {
       kept.push_back(t);
     }
   }
-  if (!lifts) return false;
+  if (entries.size() < 2) return false;
   kept.push_back(key_trie(entries, 0));
   items = std::move(kept);
   return true;
 }
 
-Term TermStore::with_keys(Term t) {
-  if (!merge_keys_) return t;
-  std::vector<Term> heads;  // of the spine, up to what may be a union
-  Term rest = t;
-  for (; nodes_[rest].kind == Kind::Concat; rest = nodes_[rest].b) heads.push_back(nodes_[rest].a);
-  std::vector<Term> items{rest};
-  if (nodes_[rest].kind == Kind::Union) items.assign(operands(rest).begin(), operands(rest).end());
-  if (merge_lifts(items, kMostTexts)) rest = join(std::move(items));
-  while (!heads.empty()) {
-    items.assign(1, concat(heads.back(), rest));
-    merge_lifts(items, kMostTexts);
-    rest = items[0];
-    heads.pop_back();
+Term TermStore::as_keys(Term t) {
+  if (between_key_characters(t)) return t;
+  std::vector<KeyEntry> entries;
+  if (!merge_keys_ || !add_entries(t, kMostTexts, entries)) return kNothing;
+  if (entries.size() > 1) return key_trie(entries, 0);
+  const Term edge[] = {static_cast<unsigned char>(entries[0].text[0]), key_tail(entries[0], 1)};
+  return keys(edge, 0);
+}
+
+std::optional<KeyText> TermStore::key_text(Term t) const {
+  std::vector<KeyEntry> entries;
+  if (!merge_keys_ || !add_entries(t, 1, entries)) return std::nullopt;
+  return KeyText{std::move(entries[0].text), entries[0].rest};
+}
+
+// What is left of an entry after so many bytes, as a lifted literal again: most of a trie of keys
+// is such tails, and most of them are never looked at.
+Term TermStore::key_tail(const KeyEntry& entry, std::size_t depth) {
+  const std::string& text = entry.text;
+  std::size_t end = depth;  // of the character under way
+  while (end < text.size() && continuation_byte(static_cast<unsigned char>(text[end]))) ++end;
+  Term suffix = entry.literal;
+  if (suffix == kNothing) {
+    suffix = literal(std::string_view(text).substr(end));
+  } else {
+    for (std::size_t at = 0; at < end;) {
+      const Node& n = nodes_[suffix];
+      const bool more = n.kind == Kind::Concat;
+      at += choices(more ? n.a : suffix)[0].size();
+      suffix = more ? n.b : kEmpty;
+    }
   }
-  return rest;
+  Term residual = concat(json(suffix), entry.rest);
+  for (std::size_t i = end; i-- > depth;) {
+    const Term edge[] = {static_cast<unsigned char>(text[i]), residual};
+    residual = keys(edge, 0);
+  }
+  return residual;
 }
 
 // The trie of entries that agree on their first `depth` bytes. An entry without text is a Keys term
 // whose edges join this node.
 Term TermStore::key_trie(std::span<const KeyEntry> entries, std::size_t depth) {
-  if (entries.size() == 1 && !entries[0].text.empty()) {  // most of a trie of keys is such tails
-    const std::string& text = entries[0].text;
-    Term residual = entries[0].rest;
-    for (std::size_t i = text.size(); i-- > depth;) {
-      const Term edge[] = {static_cast<unsigned char>(text[i]), residual};
-      residual = keys(edge, 0);
-    }
-    return residual;
-  }
+  if (entries.size() == 1 && !entries[0].text.empty()) return key_tail(entries[0], depth);
   std::map<std::uint32_t, std::vector<KeyEntry>> longer;
   std::map<std::uint32_t, std::vector<Term>> residuals;
   for (const KeyEntry& entry : entries) {

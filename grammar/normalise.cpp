@@ -524,7 +524,7 @@ NormalForm normalise(TermStore& source, Term start, const Spelling& spelling,
   }
   copy.set_rule_facts(&nullable,
                       [&ends](Rule rule, Param param) { return ends.call_ends(rule, param); });
-  form.start = form.store->with_keys(copy.term(start, true));
+  form.start = copy.term(start, true);
   copy_rules(source, *form.store, copy, order, &ends);
   refuse_left_recursion(*form.store);
   return form;

@@ -69,7 +69,7 @@ Rule TermStore::rule(std::string name) {
 void TermStore::define(Rule rule, Term body) {
   if (rules_[rule].defined) throw GrammarFault("rule `" + rules_[rule].name + "` is defined twice");
   rules_[rule].defined = true;
-  rules_[rule].body = with_keys(body);
+  rules_[rule].body = body;
 }
 
 void TermStore::define_template(Rule rule, std::vector<Alternative> alternatives) {
@@ -113,7 +113,7 @@ Term TermStore::body(Rule rule, Param param) {
     }
     branches.push_back(concat(alternative.head, rest));
   }
-  const Term result = with_keys(join(std::move(branches)));
+  const Term result = join(std::move(branches));
   bodies_.emplace(key, result);
   return result;
 }

@@ -411,7 +411,7 @@ Term TermStore::join(std::vector<Term> items) {
     if (flat.size() == 1) return flat[0];
     // Factoring goes down common beginnings a step at a time; very long ones stay as they are.
     const bool shallow = factor_depth_ < kMostFactored;
-    if ((shallow && factor(flat)) || merge_counts(flat) || merge_lifts(flat, 1)) {
+    if ((shallow && factor(flat)) || merge_counts(flat) || merge_lifts(flat)) {
       items = std::move(flat);
       continue;
     }

@@ -179,6 +179,12 @@ struct AllBut {
   Term tail = kEmpty;
 };
 
+// One text as a JSON string's, then `rest`.
+struct KeyText {
+  std::string text;  // unescaped
+  Term rest = kEmpty;
+};
+
 struct RuleInfo {
   std::string name;
   bool defined = false;
@@ -279,10 +285,13 @@ class TermStore {
   // The characters that can come next, as (code point, residual).
   std::vector<Term> key_characters(Term t) const;
 
-  // t with its lifts of a few texts as Keys, in the stores that have them.
-  Term with_keys(Term t);
+  // t = json(x)·rest for a few texts x, or Keys already, as Keys; kNothing when it is neither. Only
+  // the tails of branches stay lifts.
+  Term as_keys(Term t);
+  // The same for one text.
+  std::optional<KeyText> key_text(Term t) const;
 
-  // From here on, unions and bodies hold lifted literals as key tries.
+  // From here on, unions merge lifted literals into key tries, and their rows are those of tries.
   void merge_keys() { merge_keys_ = true; }
 
   // From begin_step() on, until the next or end_step(), at most max_step_terms terms may be made.
@@ -318,12 +327,14 @@ class TermStore {
   struct KeyEntry {
     std::string text;  // empty: `rest` is a Keys term
     Term rest;
+    Term literal;  // the text as a term, or kNothing
   };
-  bool append_single(Term t, std::string& text) const;
+  std::vector<std::string> choices(Term t) const;
   bool list_texts(Term t, std::string prefix, std::size_t most,
                   std::vector<std::string>& out) const;
   bool add_entries(Term t, std::size_t most, std::vector<KeyEntry>& entries) const;
-  bool merge_lifts(std::vector<Term>& items, std::size_t most);
+  bool merge_lifts(std::vector<Term>& items);
+  Term key_tail(const KeyEntry& entry, std::size_t depth);
   Term key_trie(std::span<const KeyEntry> entries, std::size_t depth);
   Term keys(std::span<const Term> edges, std::uint32_t phase);
   Term key_digits(std::span<const Term> candidates, std::uint32_t position);

@@ -8,60 +8,95 @@
 namespace grammaton {
 
 bool Walker::apply_keys(Place place, const Group& group, std::size_t level, Word* out) {
-  if (!store_.between_key_characters(group.term)) return false;
-  walk_keys(*place.trie, place.node, group.term, group.parents, level, out);
+  if (const std::optional<KeyText> key = store_.key_text(group.term)) {
+    const KeyPlace at{*place.trie, group.parents, level, out};
+    walk_text(at, place.node, key->text, key->rest);
+    return true;
+  }
+  const Term keys = store_.as_keys(group.term);
+  if (keys == kNothing) return false;
+  walk_keys({*place.trie, group.parents, level, out}, place.node, keys);
   return true;
 }
 
-void Walker::walk_keys(const Trie& trie, std::uint32_t node, Term keys, SetId parents,
-                       std::size_t level, Word* out) {
+void Walker::walk_keys(const KeyPlace& at, std::uint32_t node, Term keys) {
   const std::size_t count = store_.operands(keys).size();
   for (std::size_t i = 0; i < count; i += 2) {
     // Fetched anew each time: the walk of a continuation makes terms.
     const std::uint32_t byte = store_.operands(keys)[i];
     const Term residual = store_.operands(keys)[i + 1];
     if (byte < 0x20 || byte == '"' || byte == '\\' || store_.is_empty(residual)) continue;
-    const std::uint32_t child = trie.child(node, static_cast<std::uint8_t>(byte));
-    if (child != Trie::kRoot) enter_key(trie, child, residual, parents, level, out);
+    const std::uint32_t child = at.trie.child(node, static_cast<std::uint8_t>(byte));
+    if (child != Trie::kRoot) enter_key(at, child, residual);
   }
-  if (!store_.at_key_character(keys) || trie.child(node, '\\') == Trie::kRoot) return;
+  if (!store_.at_key_character(keys) || at.trie.child(node, '\\') == Trie::kRoot) return;
   const std::vector<Term> characters = store_.key_characters(keys);
-  auto pass = [&](std::uint32_t inside) {
-    count_nodes(stats_.walk_nodes);
-    for (const Entry& entry : trie.entries_at(inside)) set_bit(out, entry.token);
-  };
+  auto pass = [&](std::uint32_t inside) { take_inside(at, inside); };
   for (std::size_t i = 0; i < characters.size(); i += 2) {
     if (store_.is_empty(characters[i + 1])) continue;
-    auto done = [&](std::uint32_t end) {
-      enter_key(trie, end, characters[i + 1], parents, level, out);
-    };
-    EscapeSearch(trie, pass, done).run(node, characters[i]);
+    auto done = [&](std::uint32_t end) { enter_key(at, end, characters[i + 1]); };
+    EscapeSearch(at.trie, pass, done).run(node, characters[i]);
   }
 }
 
-// Takes the tokens that end at `child`, where `residual` is left, and goes on below it.
-void Walker::enter_key(const Trie& trie, std::uint32_t child, Term residual, SetId parents,
-                       std::size_t level, Word* out) {
-  count_nodes(stats_.walk_nodes);
-  if (store_.between_key_characters(residual)) {
-    for (const Entry& entry : trie.entries_at(child)) set_bit(out, entry.token);
-    const Trie::Node& here = trie.node(child);
-    if (here.child_begin != here.child_end) {
-      walk_keys(trie, child, residual, parents, level, out);
+// The same for one text, of which nothing has to be made.
+void Walker::walk_text(const KeyPlace& at, std::uint32_t node, std::string_view text, Term rest) {
+  const Character first(text);
+  auto pass = [&](std::uint32_t inside) { take_inside(at, inside); };
+  auto done = [&](std::uint32_t end) {
+    if (first.bytes.size() == text.size()) {
+      enter_key(at, end, rest);
+    } else {
+      take_inside(at, end);
+      walk_text(at, end, text.substr(first.bytes.size()), rest);
     }
+  };
+  if (first.stands_for_itself()) {
+    std::uint32_t child = node;
+    for (std::size_t i = 0; i < first.bytes.size(); ++i) {
+      if (i > 0) take_inside(at, child);
+      child = at.trie.child(child, static_cast<std::uint8_t>(first.bytes[i]));
+      if (child == Trie::kRoot) break;
+    }
+    if (child != Trie::kRoot) done(child);
+  }
+  // Only the raw rest of a character that is under way counts.
+  if ((static_cast<std::uint8_t>(text[0]) & 0xC0) != 0x80) {
+    EscapeSearch(at.trie, pass, done).run(node, first.code);
+  }
+}
+
+// Takes the tokens that end inside a text.
+void Walker::take_inside(const KeyPlace& at, std::uint32_t node) {
+  count_nodes(stats_.walk_nodes);
+  for (const Entry& entry : at.trie.entries_at(node)) set_bit(at.out, entry.token);
+}
+
+// Takes the tokens that end at `child`, where `residual` is left, and goes on below it.
+void Walker::enter_key(const KeyPlace& at, std::uint32_t child, Term residual) {
+  if (store_.between_key_characters(residual)) {
+    take_inside(at, child);
+    walk_keys(at, child, residual);
+    return;
+  }
+  if (const std::optional<KeyText> key = store_.key_text(residual)) {
+    take_inside(at, child);
+    const Trie::Node& here = at.trie.node(child);
+    if (here.child_begin != here.child_end) walk_text(at, child, key->text, key->rest);
     return;
   }
   if (store_.node(residual).kind == Kind::Union) {  // one key begins another
     const std::size_t count = store_.operands(residual).size();
     for (std::size_t i = 0; i < count; ++i) {
-      enter_key(trie, child, store_.operands(residual)[i], parents, level, out);
+      enter_key(at, child, store_.operands(residual)[i]);
     }
     return;
   }
-  Groups& groups = groups_at(level);
+  count_nodes(stats_.walk_nodes);
+  Groups& groups = groups_at(at.level);
   groups.clear();
-  groups.items.push_back({residual, parents});
-  enter(trie, child, level, {}, out);
+  groups.items.push_back({residual, at.parents});
+  enter(at.trie, child, at.level, {}, at.out);
 }
 
 }  // namespace grammaton

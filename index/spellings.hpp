@@ -13,6 +13,16 @@
 
 namespace grammaton {
 
+// The first character of a text.
+struct Character {
+  explicit Character(std::string_view text);
+  // Whether a JSON string may hold it as it is.
+  bool stands_for_itself() const { return code >= 0x20 && code != '"' && code != '\\'; }
+
+  std::string_view bytes;
+  std::uint32_t code = 0;
+};
+
 // Calls `pass` with the nodes inside and `done` with the nodes at the end of the spellings of one
 // code point with a backslash, starting at `node`.
 template <typename Pass, typename Done>

@@ -90,10 +90,16 @@ class Walker {
   void walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter, Word* out);
   bool apply_counted(Place place, const Group& group, std::size_t level, Word* out);
   bool apply_keys(Place place, const Group& group, std::size_t level, Word* out);
-  void walk_keys(const Trie& trie, std::uint32_t node, Term keys, SetId parents, std::size_t level,
-                 Word* out);
-  void enter_key(const Trie& trie, std::uint32_t child, Term residual, SetId parents,
-                 std::size_t level, Word* out);
+  struct KeyPlace {  // what stays the same along the keys of a group
+    const Trie& trie;
+    SetId parents;
+    std::size_t level;
+    Word* out;
+  };
+  void walk_keys(const KeyPlace& at, std::uint32_t node, Term keys);
+  void walk_text(const KeyPlace& at, std::uint32_t node, std::string_view text, Term rest);
+  void take_inside(const KeyPlace& at, std::uint32_t node);
+  void enter_key(const KeyPlace& at, std::uint32_t child, Term residual);
   bool apply_all_but(Place place, const Group& group, std::size_t level, Word* out);
   bool apply_beside(Place place, const Group& group, std::size_t level, Word* out);
   void correct(const Trie& trie, std::uint32_t node, Term t, Term reference, SetId parents,

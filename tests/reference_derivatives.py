@@ -172,7 +172,8 @@ class Derivatives:
         """What may follow `read`, whose digits are reduced to their remainder."""
         whole, point, fraction = read.partition(".")
         digits = (whole + fraction)[: len(whole) + places]
-        if not (whole + fraction or "0").isdigit() or fraction[places:].strip("0"):
+        read_digits = whole + fraction or "0"  # str.isdigit() also holds for other scripts' digits
+        if not (read_digits.isascii() and read_digits.isdigit()) or fraction[places:].strip("0"):
             return self.table.NOTHING
         small = str(int(digits or "0") % divisor).zfill(len(digits) - len(whole) + 1)
         cut = len(small) - (len(digits) - len(whole))

@@ -108,7 +108,7 @@ def _keys(constraint: Constraint, edges: object, depth: int) -> Iterator[str]:
     """The texts of a trie, and what follows if there is but one of them."""
     assert isinstance(edges, tuple)
     todo: list[tuple[bytes, int]] = [(bytes([byte]), term) for byte, term in reversed(edges)]
-    texts: list[tuple[str, int]] = []
+    texts: list[tuple[str, tuple[int, ...]]] = []
     while todo and len(texts) <= _MOST_KEYS:
         text, term = todo.pop()
         node = constraint.node(term)
@@ -117,11 +117,12 @@ def _keys(constraint: Constraint, edges: object, depth: int) -> Iterator[str]:
             todo += [(text + bytes([byte]), term) for byte, term in reversed(node[1])]
         else:
             shown = "".join(escape(ord(char), '"\\') for char in text.decode(errors="replace"))
-            texts.append((f'"{shown}"', term))
+            tail, after = _tail(constraint, term)
+            texts.append((f'"{shown}{tail}"', after))
     names = " | ".join(text for text, _ in texts[:_MOST_KEYS])
     yield f"json({names}{' | …' if len(texts) > _MOST_KEYS else ''}) "
     if len(texts) == 1:
-        yield from _pieces(constraint, texts[0][1], _CONCAT, depth - 1)
+        yield from _concat(constraint, texts[0][1], depth - 1)
     else:
         yield "…"
 
@@ -136,6 +137,22 @@ def _intersection(
         yield from _pieces(constraint, parts[0], level, depth - 1)
     else:
         yield from _grouped(_joined(" & ", constraint, parts, _CONCAT, depth), level > _UNION)
+
+
+def _tail(constraint: Constraint, term: int) -> tuple[str, tuple[int, ...]]:
+    """What is left of a text after the last branch of its trie, escaped, and the terms after it."""
+    node = constraint.node(term)
+    parts = node[1] if node[0] == "concat" else (term,)
+    assert isinstance(parts, tuple)
+    match constraint.node(parts[0]):
+        case ("json", int(lifted)):
+            inner = constraint.node(lifted)
+            characters = inner[1] if inner[0] == "concat" else (lifted,)
+            assert isinstance(characters, tuple)
+            text = [_single(constraint, character) for character in characters]
+            if None not in text:
+                return "".join(filter(None, text)), parts[1:]
+    return "", parts
 
 
 def _joined(

@@ -51,6 +51,14 @@ BODIES: dict[str, Expression] = {
         (DECLARED, ("concat", (other_than(*KEYS), ("text", '": '), LETTERS))),
     ),
     "enum": ("concat", (("json", ("texts", KEYS)), QUOTE)),
+    "large enum": (
+        "concat",
+        (("json", ("texts", tuple(f"{a}{n}" for a in KEYS for n in range(40)))), QUOTE),
+    ),
+    "enum of classes": (
+        "concat",
+        (("json", ("concat", (("text", "a"), ("chars", ((0x62, 0x63), (0xE9, 0xEA)))))), QUOTE),
+    ),
     "enum or a number": (
         "union",
         (("concat", (QUOTE, ("json", ("texts", KEYS[2:])), QUOTE)), ("chars", ((0x30, 0x39),))),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import assume, given
@@ -110,6 +110,7 @@ def test_parameters_are_shown() -> None:
 
 
 def test_keys_are_a_trie() -> None:
+    """Of branches: what is left of a text after the last one is a lifted literal."""
     schema = {"properties": {"ab": {}, "ac": {}, "née": {}}, "additionalProperties": False}
     constraint = compile(Grammar.from_json_schema({"type": "object", **schema}), BYTES)
     matcher = constraint.matcher()
@@ -122,9 +123,25 @@ def test_keys_are_a_trie() -> None:
         node: Any = constraint.node(term)
         if node[0] == "keys":
             todo += [(text + bytes([byte]), after) for byte, after in node[1]]
+        elif node[0] == "concat" and constraint.node(node[1][0])[0] == "json":
+            _, tail = constraint.node(node[1][0])
+            texts.add(text.decode() + literal_text(constraint, tail))
         else:
             texts.add(text.decode())
     assert texts == {"ab", "ac", "née"}
+
+
+def literal_text(constraint: Constraint, term: Any) -> str:
+    """The text of a term that is a chain of single characters."""
+    kind, parts = constraint.node(term)
+    chain: Any = parts if kind == "concat" else (term,)
+    text = ""
+    for character in chain:
+        kind, ranges = constraint.node(character)
+        ((low, high),) = cast(Any, ranges)
+        assert low == high
+        text += chr(low)
+    return text
 
 
 def test_many_ways_are_bounded() -> None:
