@@ -21,10 +21,31 @@ from grammaton.fuzz.target import Case, Fault, Target, mutate_text, without_part
 from grammaton.grammar.grammar import Grammar
 
 _TEXT = "aab1_é漢😀 -\n"
-_SYNTAX = [*"ab1(|)[]{}*+?^$\\-,.:P<>=!#dDwWsSnxuNiZ0é", "(?", "(?:", "(?P<n>", "{2,", "\\x6", "[^"]
+_SYNTAX = [
+    *"ab1(|)[]{}*+?^$\\-,.:P<>=!#dDwWsSbBnxuNiZ0é",
+    *(
+        "(?",
+        "(?:",
+        "(?P<n>",
+        "{2,",
+        "\\x6",
+        "[^",
+        "(?=",
+        "(?!",
+        "(?<=",
+        "(?<!",
+        "(?>",
+        "(?i",
+        "(?#",
+    ),
+]
 _NAMED = {"d": "17٣", "D": "ab é", "w": "ab1_é漢", "W": " -\n", "s": " \n\u2028", "S": "ab漢"}
 _COUNTS = [("?", 0, 1), ("*", 0, 2), ("+", 1, 2), ("{2}", 2, 2), ("{1,2}", 1, 2), ("{2,}", 2, 3)]
+_FLAGS = ("i", "m", "s", "a", "im", "ms", "x", "u", "-i", "m-s", "i-x")
 _LONGEST = 7
+
+
+_Piece = Callable[[Random, int], tuple[str, str]]
 
 
 def draw_pattern(rng: Random, depth: int = 3) -> tuple[str, str]:
@@ -34,14 +55,15 @@ def draw_pattern(rng: Random, depth: int = 3) -> tuple[str, str]:
 
 
 def _piece(rng: Random, depth: int) -> tuple[str, str]:
-    kinds = [_char, _char, _class, _named, _anchor] + [_group, _repeat, _group] * (depth > 0)
+    kinds = [_char, _char, _class, _named, _anchor, _comment]
+    kinds += [_group, _repeat, _group, _repeat, _look] * (depth > 0)
     return rng.choice(kinds)(rng, depth)
 
 
 def _char(rng: Random, depth: int) -> tuple[str, str]:
     char = rng.choice(_TEXT)
     spellings = [re.escape(char), re.escape(char), ".", f"\\U{ord(char):08x}"]
-    return rng.choice(spellings), char
+    return rng.choice(spellings), char if rng.random() < 0.9 else char.swapcase()
 
 
 def _named(rng: Random, depth: int) -> tuple[str, str]:
@@ -50,7 +72,11 @@ def _named(rng: Random, depth: int) -> tuple[str, str]:
 
 
 def _anchor(rng: Random, depth: int) -> tuple[str, str]:
-    return rng.choice(("^", "$", "\\A", "\\Z")), ""
+    return rng.choice(("^", "$", "\\A", "\\Z", "\\b", "\\b", "\\B")), ""
+
+
+def _comment(rng: Random, depth: int) -> tuple[str, str]:
+    return rng.choice(("(?#a)", "#")), ""
 
 
 def _class(rng: Random, depth: int) -> tuple[str, str]:
@@ -70,34 +96,70 @@ def _class(rng: Random, depth: int) -> tuple[str, str]:
 
 def _group(rng: Random, depth: int) -> tuple[str, str]:
     branches = [draw_pattern(rng, depth - 1) for _ in range(rng.choice((1, 2, 2, 3)))]
-    opening = rng.choice(("(", "(?:"))
+    opening = rng.choice(("(", "(", "(?:", "(?:", "(?>", f"(?{rng.choice(_FLAGS)}:"))
     body = "|".join(pattern for pattern, _ in branches)
     return f"{opening}{body})", rng.choice(branches)[1]
 
 
+def _look(rng: Random, depth: int) -> tuple[str, str]:
+    opening = rng.choice(("(?=", "(?!", "(?<=", "(?<!"))
+    if "<" in opening:  # of a fixed width
+        single: list[_Piece] = [_char, _class, _named]
+        body = "".join(rng.choice(single)(rng, 0)[0] for _ in range(rng.choice((1, 1, 2))))
+        body = rng.choice(("", "", "", "\\b", "^")) + body
+    else:
+        body = draw_pattern(rng, depth - 1)[0]
+    return f"{opening}{body})", ""
+
+
 def _repeat(rng: Random, depth: int) -> tuple[str, str]:
-    drawn: Callable[[Random, int], tuple[str, str]] = rng.choice((_char, _class, _group))
+    drawn: _Piece = rng.choice((_char, _class, _group))
     body, text = drawn(rng, depth)
     count, low, high = rng.choice(_COUNTS)
-    return body + count + rng.choice(("", "", "?")), text * rng.randint(low, high)
+    return body + count + rng.choice(("", "", "", "?", "+")), text * rng.randint(low, high)
+
+
+def asks_re(pattern: str, *, flags: str = "", search: bool = False) -> Callable[[str], bool]:
+    """The question whether `re` finds a text to match, or to contain a match.
+
+    Raises:
+        re.error, OverflowError, ValueError: `re` refuses the pattern or the flags.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = re.compile(pattern, sum(re.RegexFlag[flag.upper()] for flag in flags))
+    asked = expected.search if search else expected.fullmatch
+    return lambda text: asked(text) is not None
 
 
 class Patterns(Target):
-    """`Grammar.from_regex` against `re.fullmatch`. A case: {"pattern": str, "texts": [str, …]}."""
+    """`Grammar.from_regex` against `re`. A case: {"pattern": str, "flags": str, "search": bool,
+    "texts": [str, …]}; flags and search may be missing."""
 
     name = "patterns"
 
     def draw(self, rng: Random) -> Case:
         pattern, text = draw_pattern(rng)
-        if rng.random() < 0.5:
+        if rng.random() < 0.2:
+            pattern = f"(?{rng.choice('imsaxu')}){pattern}"
+        if rng.random() < 0.4:
             pattern = mutate_text(rng, pattern, _SYNTAX)
+        search = rng.random() < 0.3
+        if search and rng.random() < 0.5:
+            text = rng.choice(_TEXT) + text + rng.choice(_TEXT)
         texts = [text, *(mutate_text(rng, text, _TEXT) for _ in range(4)), ""]
-        return {"pattern": pattern, "texts": [each[:_LONGEST] for each in texts]}
+        return {
+            "pattern": pattern,
+            "flags": rng.choice(("", "", "", "i", "m", "s", "a")),
+            "search": search,
+            "texts": [each[:_LONGEST] for each in texts],
+        }
 
     def check(self, case: Case) -> None:
-        pattern = case["pattern"]
+        pattern, flags = case["pattern"], case.get("flags", "")
+        search = case.get("search", False)
         try:
-            grammar = Grammar.from_regex(pattern)
+            grammar = Grammar.from_regex(pattern, flags=flags, search=search)
         except LimitExceeded:
             return
         except GrammarError as error:
@@ -105,17 +167,19 @@ class Patterns(Target):
                 raise Fault("an error without a place in the pattern", repr(error)) from error
             return
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                expected = re.compile(pattern)
-        except (re.error, OverflowError) as error:
+            asked = asks_re(pattern, flags=flags, search=search)
+        except (re.error, OverflowError, ValueError) as error:
             raise Fault("a pattern that re refuses was taken", error) from error
         for text in case["texts"]:
-            ours, theirs = grammar.accepts(text), expected.fullmatch(text) is not None
+            ours, theirs = grammar.accepts(text), asked(text)
             if ours != theirs:
-                raise Fault("another answer than re.fullmatch", f"{pattern!r} on {text!r}: {ours}")
+                name = "search" if search else "fullmatch"
+                raise Fault(f"another answer than re.{name}", f"{pattern!r} on {text!r}: {ours}")
 
     def smaller(self, case: Case) -> Iterator[Case]:
+        for key in ("flags", "search"):
+            if key in case:
+                yield {other: part for other, part in case.items() if other != key}
         for texts in without_parts(case["texts"]):
             yield {**case, "texts": texts}
         for pattern in without_parts(case["pattern"]):

@@ -98,22 +98,35 @@ class Grammar:
         return cls(store, store.literals(encoded))
 
     @classmethod
-    def from_regex(cls, pattern: str, *, dialect: Dialect = "python") -> Grammar:
-        """The texts that a regular expression matches from end to end (`re.fullmatch`).
+    def from_regex(
+        cls,
+        pattern: str,
+        *,
+        dialect: Dialect = "python",
+        search: bool = False,
+        flags: str = "",
+    ) -> Grammar:
+        """The texts that a regular expression matches. docs/regex.md has what is supported.
 
         Args:
             pattern: the regular expression.
-            dialect: "python" (str patterns of `re`; literals, classes, escapes, quantifiers,
-                groups, alternation, anchors) or "ecma" (ECMA-262 with `u` semantics; look-ahead
-                too).
+            dialect: "python" (str patterns of `re`) or "ecma" (ECMA-262 with the flag `u`).
+            search: False for the texts that match from end to end (`re.fullmatch`), True for
+                those that contain a match (`re.search`, JSON Schema's `pattern`).
+            flags: letters that apply to the whole pattern: any of "aimsux" in the dialect
+                "python", as in `(?im)`; of "imsu" in "ecma".
 
         Raises:
-            GrammarError: a syntax error or an unsupported construct, with its place.
+            GrammarError: a syntax error or an unsupported construct, with its place; an unknown
+                dialect or flag.
         """
         from grammaton.grammar.regex import pattern_term
 
         store = TermStore()
-        return cls(store, pattern_term(store, pattern, dialect=dialect, search=False))
+        term = pattern_term(
+            store, pattern, dialect=dialect, search=search, flags=flags, lenient=False
+        )
+        return cls(store, term)
 
     @classmethod
     def from_json_schema(

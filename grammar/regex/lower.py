@@ -1,43 +1,52 @@
 """From the nodes of a regular expression to a term of a store.
 
-A node that asserts nothing denotes a set of texts, and becomes a term at once. What an anchor or a
-look-ahead means depends on where it stands, so a node that asserts is lowered *together with what
-follows it to the end of the text*: a `Tail` holds two languages, the rest of the text after a place
-that is the start of the text and after any other place. In those terms
+A node that asserts nothing denotes a set of texts, and becomes a term at once. What an assertion
+means depends on where it stands, so a node that asserts is lowered *together with what follows it
+to the end of the text*: a `Tail` holds the texts that may follow a place, one language for each
+left context (see `contexts`). In those terms
 
-    ^ before T          is T at the start, nothing elsewhere
-    $ before T          is the empty text, if T has it
+    (?<=X) before T     is T in the contexts whose texts end with one of X, nothing elsewhere
     (?=X) before T      is (X .*) & T, and (?!X) before T is ~(X .*) & T
+    R before T          is R where it leads to a context, and then T in that context
 
-and a concatenation is lowered from its end. Each node is visited a bounded number of times, so the
+and a concatenation is lowered from its end. `^` is a look-behind for the start of the text, `$` a
+look-ahead for its end, `\\b` one of each. Each node is visited a bounded number of times, so the
 work and the number of terms are linear in the pattern; counted repetition is never unrolled.
 
-Repeating something that asserts is a fixpoint. With anchors alone it is reached in a few rounds,
-since an anchor leaves next to nothing on one side of it; `((?!x).)*` at the end of the text has a
-closed form. Other look-ahead under a repetition is refused, and so are repetitions of anchors that
-are nested or counted (`?` is no repetition in this sense).
+Repeating something that asserts is the work of `loops`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from grammaton.errors import GrammarError
+from grammaton.grammar.regex.alphabet import Alphabet
+from grammaton.grammar.regex.atomic import Settling
+from grammaton.grammar.regex.contexts import Contexts, TooManyContexts, left_contexts
+from grammaton.grammar.regex.loops import repeat_before
 from grammaton.grammar.regex.nodes import (
     Alt,
     Anchor,
+    Atomic,
     Cat,
     Chars,
-    Empty,
-    LookAhead,
+    Look,
     Node,
     Repeat,
-    alt,
     cat,
+    children,
+    classes,
+    length,
+    looks_behind,
+    repeat,
 )
 from grammaton.grammar.regex.ranges import ANY
+from grammaton.grammar.regex.terms import Terms
 
 if TYPE_CHECKING:
     from grammaton._core import TermStore
@@ -45,231 +54,253 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tail:
-    """What may follow a place, up to the end of the text, as terms.
+    """What may follow a place, up to the end of the text, by the left context of the place.
 
     Attributes:
-        inside: when at least one character stands before the place.
-        at_start: when none does; it may hold texts that `inside` does not (`^`) and lack some
-            that it holds (`(?!^)`).
+        terms: a language for each context.
+        first: a mask that holds the first character of every text of the language; None when it
+            may have the empty text or nothing is known.
     """
 
-    inside: int
-    at_start: int
+    terms: tuple[int, ...]
+    first: tuple[int | None, ...]
 
 
 class Lowering:
-    """Lowers the nodes of one pattern into one store."""
+    """Lowers one pattern into one store.
 
-    def __init__(self, store: TermStore, pattern: str) -> None:
-        self._store = store
-        self._pattern = pattern
-        self._anything = store.repeat(store.chars(ANY), 0, None)
+    Args:
+        store: where terms are made.
+        pattern: the source, for errors.
+        node: what it says.
+        alphabet: of its characters, when there is one already.
 
-    def whole(self, node: Node) -> int:
+    Raises:
+        GrammarError: a construct that is not regular or not supported, with its span.
+    """
+
+    def __init__(
+        self, store: TermStore, pattern: str, node: Node, alphabet: Alphabet | None = None
+    ) -> None:
+        self.store = store
+        self.pattern = pattern
+        if alphabet is None:
+            alphabet = Alphabet(store, classes(node) if node.asserts else ())
+        self.alphabet = alphabet
+        self.terms = Terms(store, alphabet)
+        self.anything = self.terms.anything
+        self.node = Settling(self.terms, self.error).settled(node)
+        behind: list[Look | Anchor] = []
+        _collect_behind(self.node, behind)
+        self._facts = {look: number for number, look in enumerate(dict.fromkeys(behind))}
+        self.left = self._left_contexts()
+        self.copies = 0
+
+    def error(self, message: str, node: Repeat | Look | Atomic) -> GrammarError:
+        """The error for a node's span; it is for the caller to raise."""
+        return GrammarError(message, source=self.pattern, position=node.position, end=node.end)
+
+    def whole(self) -> int:
         """The texts that the pattern matches from end to end."""
-        if not node.asserts:
-            return self._plain(node)
-        end = Tail(self._store.EMPTY, self._store.EMPTY)
-        return self._before(node, end).at_start
+        if not self.node.asserts:
+            return self.terms.plain(self.node)
+        return self.before(self.node, self.uniform(self.store.EMPTY)).terms[0]
 
-    def search(self, node: Node) -> int:
+    def search(self) -> int:
         """The texts that contain a match of the pattern."""
+        if not self.node.asserts:
+            middle = self.terms.plain(self.node)
+            return self.store.concat([self.anything, middle, self.anything])
+        anything = repeat(Chars(ANY), 0, None)
+        found = self.before(self.node, self.uniform(self.anything))
+        return self._run_before([anything], found).terms[0]
+
+    def uniform(self, term: int) -> Tail:
+        """A tail that is the same everywhere."""
+        return Tail((term,) * len(self.left), (None,) * len(self.left))
+
+    def holds(self, look: Look | Anchor, context: int) -> bool:
+        """Whether something that looks behind holds in a left context."""
+        negative = isinstance(look, Look) and look.negative
+        return self.left.facts[context][self._facts[look]] != negative
+
+    def ahead(self, look: Look | Anchor) -> tuple[int, ...]:
+        """The texts that may follow where something that looks ahead holds, by left context."""
+        store = self.store
+        if isinstance(look, Anchor):
+            newline = store.repeat(store.literal(b"\n"), 0, 1)
+            term = store.EMPTY if look.kind == "end" else newline
+            return (term,) * len(self.left)
+        terms = self.before(look.body, self.uniform(self.anything)).terms
+        return tuple(map(store.complement, terms)) if look.negative else terms
+
+    def before(self, node: Node, tail: Tail) -> Tail:
+        """The texts of a node and then of a tail, by the context in which the node stands."""
         if not node.asserts:
-            return self._store.concat([self._anything, self._plain(node), self._anything])
-        found = self._before(node, Tail(self._anything, self._anything))
-        return self._plain_before(self._anything, found).at_start
-
-    def _plain(self, node: Node) -> int:
-        store = self._store
-        if isinstance(node, Empty):
-            return store.EMPTY
-        if isinstance(node, Chars):
-            return store.chars(node.ranges)
-        if isinstance(node, Repeat):
-            return store.repeat(self._plain(node.body), node.min, node.max)
-        if isinstance(node, Cat):
-            return self._sequence(node.parts)
-        assert isinstance(node, Alt)
-        words = [word for branch in node.branches if (word := _literal(branch)) is not None]
-        others = [self._plain(branch) for branch in node.branches if _literal(branch) is None]
-        return store.union([*([store.literals(words)] if words else []), *others])
-
-    def _sequence(self, parts: Sequence[Node]) -> int:
-        """A concatenation, runs of single characters as one literal."""
-        store = self._store
-        terms: list[int] = []
-        run = ""
-        for part in parts:
-            char = _single(part)
-            if char is not None:
-                run += char
-                continue
-            if run:
-                terms.append(store.literal(run.encode()))
-                run = ""
-            terms.append(self._plain(part))
-        if run:
-            terms.append(store.literal(run.encode()))
-        return store.concat(terms)
-
-    def _before(self, node: Node, tail: Tail) -> Tail:
-        """The texts of a node and then of a tail, by where the node stands."""
-        store = self._store
-        if not node.asserts:
-            return self._plain_before(self._plain(node), tail)
+            return self._run_before([node], tail)
         if isinstance(node, Cat):
             return self._cat_before(node, tail)
         if isinstance(node, Alt):
-            return self._union([self._before(branch, tail) for branch in node.branches])
+            return self.union([self.before(branch, tail) for branch in node.branches])
         if isinstance(node, Repeat):
-            return self._repeat_before(node, tail)
-        if isinstance(node, LookAhead):
-            ahead = self._before(node.body, Tail(self._anything, self._anything))
-            inside, at_start = ahead.inside, ahead.at_start
+            return repeat_before(self, node, tail)
+        assert isinstance(node, Look | Anchor), "atomic groups are settled before"
+        if looks_behind(node):
+            nothing = self.store.NOTHING
+            held = [self.holds(node, context) for context in range(len(self.left))]
+            terms = zip(held, tail.terms, strict=True)
+            return Tail(tuple(term if here else nothing for here, term in terms), tail.first)
+        return self._ahead_before(node, tail)
+
+    def union(self, tails: Sequence[Tail]) -> Tail:
+        """The texts of any of the tails."""
+        terms = zip(*(tail.terms for tail in tails), strict=True)
+        firsts = zip(*(tail.first for tail in tails), strict=True)
+        return Tail(
+            tuple(self.store.union(list(each)) for each in terms),
+            tuple(
+                None if None in each else reduce(or_, (first for first in each if first), 0)
+                for each in firsts
+            ),
+        )
+
+    def _ahead_before(self, node: Look | Anchor, tail: Tail) -> Tail:
+        if isinstance(node, Look) and isinstance(node.body, Chars):
+            allowed = self.alphabet.mask(node.body.ranges)
             if node.negative:
-                inside, at_start = store.complement(inside), store.complement(at_start)
-            return Tail(
-                store.intersect([inside, tail.inside]),
-                store.intersect([at_start, tail.at_start]),
-            )
-        assert isinstance(node, Anchor)
-        if node.kind == "start":
-            return Tail(store.NOTHING, tail.at_start)
-        newline = node.kind == "end_or_newline"
-        return Tail(self._ended(tail.inside, newline), self._ended(tail.at_start, newline))
-
-    def _ended(self, tail: int, newline: bool) -> int:
-        """The texts of a tail that are empty, or a newline when that counts as the end."""
-        store = self._store
-        if not newline or tail == store.EMPTY:
-            return store.EMPTY if store.is_nullable(tail) else store.NOTHING
-        return store.intersect([tail, store.repeat(store.literal(b"\n"), 0, 1)])
-
-    def _plain_before(self, term: int, tail: Tail) -> Tail:
-        store = self._store
-        inside = store.concat([term, tail.inside])
-        if tail.inside == tail.at_start:
-            return Tail(inside, inside)
-        if not store.is_nullable(term):
-            return Tail(inside, inside)
-        # Only the empty text of `term` leaves the place at the start, where less may be allowed
-        # than elsewhere: the two ways are kept apart.
-        consumed = store.intersect([term, store.complement(store.EMPTY)])
-        return Tail(inside, store.union([store.concat([consumed, tail.inside]), tail.at_start]))
+                allowed ^= self.alphabet.all
+            firsts = [first for first in tail.first if first is not None]
+            if len(firsts) == len(self.left) and all(
+                first & allowed in (0, first) for first in firsts
+            ):
+                pairs = zip(firsts, tail.terms, strict=True)
+                terms = [term if first & allowed else self.store.NOTHING for first, term in pairs]
+                return Tail(tuple(terms), tail.first)
+        pairs = zip(self.ahead(node), tail.terms, strict=True)
+        return Tail(tuple(self.terms.both(ahead, term) for ahead, term in pairs), tail.first)
 
     def _cat_before(self, node: Cat, tail: Tail) -> Tail:
         stop = len(node.parts)
         while stop:
             start = stop - 1
             if node.parts[start].asserts:
-                tail = self._before(node.parts[start], tail)
+                tail = self.before(node.parts[start], tail)
             else:
                 while start and not node.parts[start - 1].asserts:
                     start -= 1
-                tail = self._plain_before(self._sequence(node.parts[start:stop]), tail)
+                tail = self._run_before(node.parts[start:stop], tail)
             stop = start
         return tail
 
-    def _repeat_before(self, node: Repeat, tail: Tail) -> Tail:
-        if node.max == 0:
-            return tail
-        if node.max == 1:
-            once = self._before(node.body, tail)
-            return once if node.min else self._union([tail, once])
-        if node.max is not None or node.min > 1:
-            raise self._refusal("counting", node)
-        plain = _without_anchors(node.body)
-        if plain is not None:
-            many = self._anchored_star(node.body, self._plain(plain), tail)
-            return self._before(node.body, many) if node.min else many
-        return self._tempered(node, tail)
+    def _run_before(self, parts: Sequence[Node], tail: Tail) -> Tail:
+        """Parts that assert nothing and then a tail: one by one from the end, until the tail no
+        longer depends on the context, then the rest at once."""
+        for at in range(len(parts), 0, -1):
+            if len(set(tail.terms)) == 1:
+                term = self.store.concat([self.terms.sequence(parts[:at]), tail.terms[0]])
+                first, nullable = self.terms.first(cat(parts[:at]))
+                return Tail(
+                    (term,) * len(self.left),
+                    tuple(_first(first, nullable, after) for after in tail.first),
+                )
+            part = parts[at - 1]
+            if isinstance(part, Alt):
+                tail = self.union([self._run_before([branch], tail) for branch in part.branches])
+            elif isinstance(part, Cat):
+                tail = self._run_before(part.parts, tail)
+            else:
+                tail = self._plain_before(part, tail)
+        return tail
 
-    def _anchored_star(self, body: Node, plain: int, tail: Tail) -> Tail:
-        """`body*` and then a tail; `plain` is `body` where no anchor holds.
+    def _plain_before(self, node: Node, tail: Tail) -> Tail:
+        store = self.store
+        goals: dict[int, set[int]] = {}
+        for context, term in enumerate(tail.terms):
+            if term != store.NOTHING:
+                goals.setdefault(term, set()).add(context)
+        first, nullable = self.terms.first(node)
+        terms = []
+        for context in range(len(self.left)):
+            ways = [
+                store.concat([self.restricted(node, context, frozenset(goal)), term])
+                for term, goal in goals.items()
+            ]
+            terms.append(store.union(ways))
+        return Tail(tuple(terms), tuple(_first(first, nullable, after) for after in tail.first))
 
-        Inside the text an iteration is plain until an anchor at the end holds. At most two such
-        iterations matter, one before a final newline and one after it: any others take nothing. At
-        the start of the text the first iteration that takes something is the only one that can be
-        unlike the rest.
-        """
-        store = self._store
-        star = store.repeat(plain, 0, None)
-        inside = store.concat([star, tail.inside])
-        for _ in range(2):
-            once = self._before(body, Tail(inside, inside)).inside
-            inside = store.concat([star, store.union([tail.inside, once])])
-        first = self._before(body, Tail(inside, tail.at_start)).at_start
-        return Tail(inside, store.union([tail.at_start, first]))
+    def restricted(self, node: Node, context: int, targets: frozenset[int]) -> int:
+        """The texts of a node that asserts nothing which lead from a left context to others."""
+        terms = self.terms
+        if isinstance(node, Chars):
+            row = zip(self.left.parts, self.left.steps[context], strict=True)
+            hit = sum(part for part, to in row if to in targets)
+            return self.alphabet.term(self.alphabet.mask(node.ranges) & hit)
+        last, nullable = terms.last(node)
+        return terms.restricted(terms.plain(node), last, nullable, self.left, context, targets)
 
-    def _tempered(self, node: Repeat, tail: Tail) -> Tail:
-        """`((?!x).)*` up to the end of the text: nowhere does what is left start with x."""
-        store = self._store
-        body = node.body
-        if (
-            isinstance(body, Cat)
-            and len(body.parts) == 2
-            and isinstance(look := body.parts[0], LookAhead)
-            and look.negative
-            and isinstance(char := body.parts[1], Chars)
-            and tail == Tail(store.EMPTY, store.EMPTY)
-        ):
-            ahead = self._before(look.body, Tail(self._anything, self._anything))
-            if ahead.inside == ahead.at_start and not store.is_nullable(ahead.inside):
-                found = store.concat([self._anything, ahead.inside])
-                run = store.repeat(store.chars(char.ranges), node.min, None)
-                term = store.intersect([run, store.complement(found)])
-                return Tail(term, term)
-        raise self._refusal("repeating", node)
+    # Contexts
 
-    def _refusal(self, doing: str, node: Repeat) -> GrammarError:
-        return GrammarError(
-            f"{doing} a group with an anchor or a look-ahead inside is not supported here",
-            source=self._pattern,
-            position=node.position,
-            end=node.end,
-        )
+    def _left_contexts(self) -> Contexts:
+        store = self.store
+        looks = list(self._facts)
+        languages = [self._behind(look) for look in looks]
+        try:
+            return left_contexts(store, languages, self.alphabet)
+        except TooManyContexts:
+            look = next(look for look in looks if isinstance(look, Look))
+            raise self.error(
+                "look-behind is not supported where it tells so many texts apart; this is the "
+                "first of the pattern",
+                look,
+            ) from None
 
-    def _union(self, tails: Sequence[Tail]) -> Tail:
-        return Tail(
-            self._store.union([tail.inside for tail in tails]),
-            self._store.union([tail.at_start for tail in tails]),
-        )
-
-
-def _without_anchors(node: Node) -> Node | None:
-    """What a node matches where no anchor holds; None when a look-ahead or a loop asserts in it."""
-    if not node.asserts:
-        return node
-    if isinstance(node, Anchor):
-        return Chars(())
-    if isinstance(node, Repeat) and node.max == 1:
-        body = _without_anchors(node.body)
-        return None if body is None else Repeat(body, node.min, 1, node.position, node.end, False)
-    if isinstance(node, Cat | Alt):
-        parts = node.parts if isinstance(node, Cat) else node.branches
-        changed = [_without_anchors(part) for part in parts]
-        whole = [part for part in changed if part is not None]
-        if len(whole) < len(parts):
-            return None
-        return cat(whole) if isinstance(node, Cat) else alt(whole)
-    return None
+    def _behind(self, look: Look | Anchor) -> int:
+        """The texts at whose end a look-behind holds, negation aside."""
+        if isinstance(look, Anchor):
+            return self.store.EMPTY
+        ahead = _unsettled(look.body, 0)
+        if ahead is not None:
+            raise self.error(
+                "a look-behind that looks ahead beyond its own end is not supported", look
+            )
+        anything = repeat(Chars(ANY), 0, None)
+        node = cat([anything, look.body])
+        return Lowering(self.store, self.pattern, node, self.alphabet).whole()
 
 
-def _single(node: Node) -> str | None:
-    """The one character that a node matches, if that is all it does."""
-    if isinstance(node, Chars) and len(node.ranges) == 1:
-        low, high = node.ranges[0]
-        if low == high and not 0xD800 <= low <= 0xDFFF:
-            return chr(low)
-    return None
+def _collect_behind(node: Node, found: list[Look | Anchor]) -> None:
+    """What looks behind in a node, but not what stands in another look-behind."""
+    if isinstance(node, Look | Anchor) and looks_behind(node):
+        found.append(node)
+    elif node.asserts:
+        for child in children(node):
+            _collect_behind(child, found)
 
 
-def _literal(node: Node) -> bytes | None:
-    """The one text that a node matches, if that is all it does."""
+def _unsettled(node: Node, following: int) -> Node | None:
+    """Something in a node that looks ahead further than the node goes on, `following` characters
+    at least coming after it."""
     if isinstance(node, Cat):
-        chars = [_single(part) for part in node.parts]
-        if any(char is None for char in chars):
-            return None
-        return "".join(char for char in chars if char is not None).encode()
-    char = _single(node)
-    return None if char is None else char.encode()
+        for part in reversed(node.parts):
+            if (found := _unsettled(part, following)) is not None:
+                return found
+            following += length(part)[0]
+        return None
+    if isinstance(node, Look):
+        sight = length(node.body)[1]
+        if not node.behind and (sight is None or sight > following):
+            return node
+        return None if node.behind else _unsettled(node.body, 0)
+    if isinstance(node, Anchor):
+        needed = {"start": 0, "end": 1, "end_or_newline": 2}[node.kind]
+        return node if needed > following else None
+    for child in children(node):
+        if (found := _unsettled(child, following)) is not None:
+            return found
+    return None
+
+
+def _first(first: int, nullable: bool, after: int | None) -> int | None:
+    if not nullable:
+        return first
+    return None if after is None else first | after

@@ -1,20 +1,27 @@
-"""The Python dialect: str patterns of the standard library's `re`, without flags.
+"""The Python dialect: str patterns of the standard library's `re`.
 
 Read as Python reads them, so also its leniencies: `{` that begins no count is a literal, `{,3}` is
-`{0,3}`, `]` first in a class is a member. Look-around, back-references, word boundaries, flags,
-atomic groups, conditionals and possessive quantifiers are refused with the place.
+`{0,3}`, `]` first in a class is a member. Classes, case and what `\\B` says of the empty text are
+those of the interpreter that runs. Refused with the place are back-references, conditional groups
+and the flag `L`.
 """
 
 from __future__ import annotations
 
 import re
 import string
+import sys
 import unicodedata
-from typing import ClassVar
 
-from grammaton.grammar.regex.nodes import Anchor
-from grammaton.grammar.regex.parser import Parser
+from grammaton.errors import GrammarError
+from grammaton.grammar.regex.casing import python_closure
+from grammaton.grammar.regex.nodes import Anchor, Chars, Look, Node, alt, cat, length
+from grammaton.grammar.regex.parser import Group, Parser
 from grammaton.grammar.regex.ranges import (
+    ANY,
+    ASCII_DIGITS,
+    ASCII_SPACE,
+    ASCII_WORD,
     Ranges,
     invert,
     python_digits,
@@ -24,48 +31,153 @@ from grammaton.grammar.regex.ranges import (
 
 _COUNT = re.compile(r"\{([0-9]*)(?:(,)([0-9]*))?\}")
 _NAME = re.compile(r"\{([^{}]+)\}")
-_CLASSES = {"d": python_digits, "s": python_space, "w": python_word}
-_CONTROLS = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92}
-_REFUSED_GROUPS = {
-    "=": "look-ahead (?=…) is not supported in this dialect",
-    "!": "negative look-ahead (?!…) is not supported in this dialect",
-    "<=": "look-behind is not supported",
-    "<!": "look-behind is not supported",
-    ">": "atomic groups are not supported",
-    "(": "conditional groups are not supported",
-    "#": "comments are not supported",
+_CLASSES = {
+    "d": (python_digits, ASCII_DIGITS),
+    "s": (python_space, ASCII_SPACE),
+    "w": (python_word, ASCII_WORD),
 }
+_CONTROLS = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92}
+_FLAGS = "aimsux"
+_INCOMPATIBLE = "the flags a and u are incompatible"
 
 
 class PythonParser(Parser):
     """Reads a pattern of Python's `re`; see `Parser`."""
 
     dot: Ranges = invert(((0x0A, 0x0A),))
-    anchors: ClassVar = {"^": Anchor("start"), "$": Anchor("end_or_newline")}
+    line_terminators: Ranges = ((0x0A, 0x0A),)
+    end_anchor = Anchor("end_or_newline")
     leading_bracket_is_literal = True
     class_as_bound_is_literal = False
+    look_no_repeat = ""
+    possessive = True
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, flags: str = "") -> None:
+        super().__init__(text, flags)
         self._names: set[str] = set()
+        self._unicode = "u" in flags
 
-    def open_group(self, here: int) -> str:
-        if not self.take("?") or self.take(":"):
-            return ""
+    def check_flags(self, flags: str) -> str:
+        for letter in flags:
+            if letter not in _FLAGS:
+                raise GrammarError(_unknown_flag(letter))
+        if "a" in flags and "u" in flags:
+            raise GrammarError(_INCOMPATIBLE)
+        return flags
+
+    def cased(self, ranges: Ranges) -> Ranges:
+        if not self.flags.ignore_case:
+            return ranges
+        return python_closure(ranges, self.flags.ascii)
+
+    def skip(self) -> bool:
+        char = self.text[self.at]
+        if char == "#":
+            self._comment("\n")
+        elif char in " \t\n\r\v\f":
+            self.at += 1
+        else:
+            return False
+        return True
+
+    def _comment(self, end: str) -> bool:
+        """Steps over a comment and its end, if there is one; a backslash hides what follows it."""
+        while self.at < len(self.text):
+            here = self.at
+            char = self.text[here]
+            self.at += 1
+            if char == end:
+                return True
+            if char == "\\":
+                if self.at == len(self.text):
+                    raise self.error("bad escape: the pattern ends in a backslash", here)
+                self.at += 1
+        return False
+
+    def special_group(self, here: int) -> Group | None:
+        if self.take(">"):
+            return Group(here, ">", self.flags)
+        if self.take("#"):
+            if not self._comment(")"):
+                raise self.error("this comment is never closed; expected )", here)
+            return None
         if self.take("P<"):
             self._group_name(here)
-            return ""
+            return Group(here, "", self.flags)
         if self.text.startswith("P=", self.at):
             raise self.error("back-references are not supported", here, self.at + 2)
-        for opening, message in _REFUSED_GROUPS.items():
-            if self.text.startswith(opening, self.at):
-                raise self.error(message, here, self.at + len(opening))
+        if self.text.startswith("(", self.at):
+            raise self.error("conditional groups are not supported", here, self.at + 1)
         char = self.text[self.at : self.at + 1]
-        if char and char in "aiLmsux-":
-            raise self.error("inline flags are not supported", here, self.at + 1)
+        if char and char in _FLAGS + "L-":
+            return self._flags(here)
+        if char.isalpha() and self.text[self.at + 1 : self.at + 2] in tuple(":)-"):
+            raise self.error(_unknown_flag(char), self.at)
         raise self.error(
-            "unknown kind of group; expected (…), (?:…) or (?P<name>…)", here, self.at + 1
+            "unknown kind of group; expected (…), (?:…), (?P<name>…), (?>…), (?=…), (?!…), "
+            "(?<=…), (?<!…), (?#…) or flags",
+            here,
+            self.at + 1,
         )
+
+    def _flags(self, here: int) -> Group | None:
+        """`(?aimsux)` for the whole pattern, or the opening of `(?aimsux-imsx:…)`."""
+        on = self._flag_letters("-:)")
+        if "a" in on and "u" in on:
+            raise self.error(_INCOMPATIBLE, here, self.at)
+        if self.take(")"):
+            self._global_flags(on, here)
+            return None
+        off = ""
+        if self.take("-"):
+            begin = self.at
+            off = self._flag_letters(":")
+            if not off:
+                raise self.error("expected a flag to switch off", self.at)
+            if set(off) & set("au"):
+                raise self.error("the flags a and u cannot be switched off", begin, self.at)
+            if set(on) & set(off):
+                raise self.error("a flag is switched on and off at once", here, self.at)
+        self.at += 1
+        return Group(here, "", self.flags.changed(on, off))
+
+    def _flag_letters(self, ends: str) -> str:
+        """Reads letters of flags, up to one of `ends`, which comes next then."""
+        begin = self.at
+        while self.at < len(self.text) and self.text[self.at] not in ends:
+            if self.text[self.at] not in _FLAGS:
+                raise self.error(_unknown_flag(self.text[self.at]), self.at)
+            self.at += 1
+        if self.at == len(self.text):
+            raise self.error(f"the flags end here; expected {' or '.join(ends)}", self.at)
+        return self.text[begin : self.at]
+
+    def _global_flags(self, on: str, here: int) -> None:
+        group = self.group
+        if len(self._stack) > 1 or group.branches or group.parts:
+            raise self.error(
+                "flags for the whole pattern must stand at its start; (?i:…) is for a part of it",
+                here,
+                self.at,
+            )
+        self._unicode |= "u" in on
+        restart = "x" in on and not group.flags.verbose
+        group.flags = group.flags.changed(on.replace("u", ""))
+        if self._unicode and group.flags.ascii:
+            raise self.error(_INCOMPATIBLE, here, self.at)
+        if restart:  # what was read may hold comments, which no longer mean what they did
+            self.at = 0
+
+    def check_look(self, look: Node) -> None:
+        if isinstance(look, Look) and look.behind:
+            low, high = length(look.body)
+            if low != high:
+                raise self.error(
+                    "look-behind must have a fixed width in this dialect; this one matches "
+                    f"{low} to {'any number of' if high is None else high} characters",
+                    look.position,
+                    look.end,
+                )
 
     def _group_name(self, here: int) -> None:
         stop = self.text.find(">", self.at)
@@ -81,13 +193,13 @@ class PythonParser(Parser):
         self._names.add(name)
         self.at = stop + 1
 
-    def escape(self, here: int, *, in_class: bool) -> int | Ranges | Anchor:
+    def escape(self, here: int, *, in_class: bool) -> int | Ranges | Node:
         if self.at >= len(self.text):
             raise self.error("bad escape: the pattern ends in a backslash", here)
         char = self.text[self.at]
         self.at += 1
         if char.lower() in _CLASSES:
-            ranges = _CLASSES[char.lower()]()
+            ranges = self._named_class(char.lower())
             return invert(ranges) if char.isupper() else ranges
         if char in _CONTROLS:
             return _CONTROLS[char]
@@ -101,7 +213,7 @@ class PythonParser(Parser):
             if char == "z":
                 raise self.error("\\z is not supported; the end is \\Z", here, self.at)
             if char in "bB":
-                raise self.error("word boundaries are not supported", here, self.at)
+                return self._boundary(here, negative=char == "B")
         if char in string.digits:
             return self._octal(here, char, in_class=in_class)
         if char in "xuU":
@@ -119,6 +231,18 @@ class PythonParser(Parser):
                 self.at,
             )
         return ord(char)
+
+    def _named_class(self, letter: str) -> Ranges:
+        of_unicode, of_ascii = _CLASSES[letter]
+        return of_ascii if self.flags.ascii else of_unicode()
+
+    def _boundary(self, here: int, *, negative: bool) -> Node:
+        node = self.word_boundary(self._named_class("w"), here, negative=negative)
+        if not negative or sys.version_info >= (3, 14):
+            return node
+        # Before Python 3.14, \\B does not hold in the empty text.
+        some = [Look(behind, False, Chars(ANY), here, self.at) for behind in (True, False)]
+        return alt([cat([side, node]) for side in some])
 
     def _octal(self, here: int, first: str, *, in_class: bool) -> int:
         digits = first
@@ -159,3 +283,9 @@ class PythonParser(Parser):
             high = self.bound(match[3], match.start(3)) if match[3] else None
         self.at = match.end()
         return low, high
+
+
+def _unknown_flag(letter: str) -> str:
+    if letter == "L":
+        return "the flag L is for bytes patterns; expected flags out of a, i, m, s, u, x"
+    return f"unknown flag {letter!r}; expected flags out of a, i, m, s, u, x"

@@ -4,7 +4,6 @@ would tell nothing."""
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +25,7 @@ from grammaton.fuzz import (
 )
 from grammaton.fuzz.__main__ import TARGETS, main
 from grammaton.fuzz.kept import FOLDER, check_kept, kept_cases
+from grammaton.fuzz.patterns import asks_re
 from grammaton.fuzz.target import failure_of, smaller_value, without_parts
 from grammaton.grammar.grammar import Grammar
 from grammaton.index import Vocabulary, compile
@@ -138,11 +138,12 @@ def test_patterns_that_re_refuses_are_found(monkeypatch: pytest.MonkeyPatch) -> 
     class Permissive:
         """Right about every pattern that `re` takes, and takes the others too."""
 
-        def __init__(self, pattern: str) -> None:
-            self.pattern = pattern
+        def __init__(self, pattern: str, *, flags: str, search: bool) -> None:
+            self.question = (pattern, flags, search)
 
         def accepts(self, text: str) -> bool:
-            return re.fullmatch(self.pattern, text) is not None
+            pattern, flags, search = self.question
+            return asks_re(pattern, flags=flags, search=search)(text)
 
     monkeypatch.setattr(Grammar, "from_regex", Permissive)
     assert found("patterns")[0] == "a pattern that re refuses was taken"
@@ -152,7 +153,7 @@ def test_patterns_that_re_refuses_are_found(monkeypatch: pytest.MonkeyPatch) -> 
 def test_errors_without_a_place_are_found(
     monkeypatch: pytest.MonkeyPatch, place: dict[str, Any]
 ) -> None:
-    def refuse(pattern: str) -> Grammar:
+    def refuse(pattern: str, **options: object) -> Grammar:
         raise GrammarError("no", **place)
 
     monkeypatch.setattr(Grammar, "from_regex", refuse)

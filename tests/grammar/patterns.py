@@ -1,7 +1,7 @@
 """Hypothesis strategies for regular expressions, with texts that they match and nearly match.
 
 A pattern is drawn as a tree of tuples and rendered for a dialect. `matching` walks the tree
-and draws a text of it, anchors taken for granted; `near` mutates such a text. Alphabets are
+and draws a text of it, assertions taken for granted; `near` mutates such a text. Alphabets are
 small so that mutations often stay inside the language.
 """
 
@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 Tree = tuple[Any, ...]
 """("char", c) | ("dot",) | ("class", negated, items) | ("named", letter) | ("cat" | "alt", trees) |
-("group", opening, tree) | ("repeat", tree, min, max, lazy) | ("anchor", text) |
-("look", negative, tree); a class item is a character, a pair of them, or ("named", letter)"""
+("group", opening, tree) | ("repeat", tree, min, max, suffix) | ("anchor", text) |
+("look", opening, tree); a class item is a character, a pair of them, or ("named", letter)"""
 
 LETTERS = "ab1_"
 ODD = "\n é漢😀-^]$\\{}.,\x00\u2028"
@@ -57,15 +57,26 @@ def counts() -> st.SearchStrategy[tuple[int, int | None]]:
     )
 
 
-def trees(*, anchors: bool, look: bool = False) -> st.SearchStrategy[Tree]:
-    """Patterns; with `anchors` and `look`, anchors and look-aheads stand anywhere in sequences."""
+def trees(*, anchors: str, look: bool = False, python: bool = False) -> st.SearchStrategy[Tree]:
+    """Patterns. With `anchors`, some of "^$AZbB", and `look`, anchors and look-aheads stand
+    anywhere in sequences; with `python`, look-behinds too, and there are groups and quantifiers
+    that only that dialect has."""
+    openings = ["(", "(?:", "(?name"]
+    suffixes = ["", "?"]
+    if python:
+        openings += ["(?>", "(?i:", "(?a:", "(?s:", "(?m:", "(?x:", "(?-i:"]
+        suffixes += ["", "+"]
+    behind = st.lists(_leaves(), min_size=1, max_size=2).map(lambda parts: ("cat", parts))
 
     def grow(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
         part = inner
         if look:
-            part |= st.tuples(st.just("look"), st.booleans(), inner)
+            part |= st.tuples(st.just("look"), st.sampled_from(["(?=", "(?!"]), inner)
+        if look and python:
+            part |= st.tuples(st.just("look"), st.sampled_from(["(?<=", "(?<!"]), behind)
         if anchors:
-            part |= st.tuples(st.just("anchor"), st.sampled_from("^$"))
+            spelled = ["\\" + each if each.isalpha() else each for each in anchors]
+            part |= st.tuples(st.just("anchor"), st.sampled_from(spelled))
         many = st.lists(part, min_size=1, max_size=4)
         return st.one_of(
             st.tuples(st.just("cat"), many),
@@ -73,8 +84,10 @@ def trees(*, anchors: bool, look: bool = False) -> st.SearchStrategy[Tree]:
             st.tuples(
                 st.just("alt"), st.lists(inner | st.just(("cat", [])), min_size=2, max_size=3)
             ),
-            st.tuples(st.just("group"), st.sampled_from(["(", "(?:", "(?name"]), inner),
-            st.builds(lambda t, c, z: ("repeat", t, *c, z), inner, counts(), st.booleans()),
+            st.tuples(st.just("group"), st.sampled_from(openings), inner),
+            st.builds(
+                lambda t, c, z: ("repeat", t, *c, z), inner, counts(), st.sampled_from(suffixes)
+            ),
         )
 
     return st.recursive(_leaves(), grow, max_leaves=8)
@@ -110,20 +123,22 @@ class Render:
                     python = self.dialect == "python" or self.for_re
                     opening = f"(?{'P' * python}<n{self.names}>"
                 return f"{opening}{self(inner)})"
-            case ("repeat", inner, int(low), high, bool(lazy)):
+            case ("repeat", inner, int(low), high, str(suffix)):
                 body = self(inner)
                 if inner[0] not in ("char", "dot", "named", "class", "group"):
                     body = f"(?:{body})"
-                return body + self._count(low, high) + "?" * lazy
+                return body + self._count(low, high) + suffix
             case ("anchor", str(text)):
                 return r"\Z" if text == "$" and self.for_re and self.dialect == "ecma" else text
-            case ("look", bool(negative), inner):
-                return f"(?{'!' if negative else '='}{self(inner)})"
+            case ("look", str(opening), inner):
+                return f"{opening}{self(inner)})"
         raise AssertionError(tree)
 
     def _char(self, char: str, special: str) -> str:
         if char in special:
             return "\\" + char
+        if char in " #":
+            return "\\" + char if self.dialect == "python" else char
         if char == "\x00":
             return r"\x00"  # \0 would run into a digit behind it
         return {"\n": r"\n", "\u2028": r"\u2028"}.get(char, char)
