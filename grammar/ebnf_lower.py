@@ -94,6 +94,8 @@ class _Lowering:
         self._wide: dict[int, bool] = {}
         self._whole: dict[str, int] = {}
         """The rules that were written out, as terms."""
+        self._plain_nodes: dict[int, bool] = {}
+        """By the identity of nodes, which the rules keep alive."""
         self._small: set[str] = set()
         order, self._recursive = _dependency_order(self._rules)
         sizes: dict[str, tuple[int, int]] = {}
@@ -147,7 +149,13 @@ class _Lowering:
 
     def _is_plain(self, node: Node) -> bool:
         """Whether a node has no calls, once rules with short texts are written out."""
-        return all(ref.name in self._small for ref in mentions(node))
+        known = self._plain_nodes.get(id(node))
+        if known is None:
+            known = all(map(self._is_plain, children(node)))
+            if isinstance(node, Ref):
+                known = node.name in self._small
+            self._plain_nodes[id(node)] = known
+        return known
 
     def _body(self, node: Node) -> int:
         """A node as a term; the parts of one with calls are frames where that pays."""

@@ -14,7 +14,8 @@ use one of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Literal
 
 from grammaton._core import Recognizer, TermStore
@@ -164,6 +165,50 @@ class Grammar:
             resources=resources,
         )
         return cls(store, start)
+
+    @classmethod
+    def from_lark(
+        cls,
+        text: str,
+        *,
+        start: str = "start",
+        semantics: Literal["scannerless"] = "scannerless",
+        import_paths: Sequence[str | PathLike[str]] = (),
+        max_ignored: int | None = 100,
+        declared: Mapping[str, str | None] | None = None,
+    ) -> Grammar:
+        """The language of a Lark grammar (docs/grammars.md).
+
+        Args:
+            text: the grammar.
+            start: the rule whose texts are the language.
+            semantics: "scannerless": any way of cutting a text into terminals counts, as with
+                Lark's Earley parser and `lexer="dynamic_complete"`.
+            import_paths: folders where `%import` looks first.
+            max_ignored: characters that `%ignore` allows in a row, so that no model can loop in
+                them; None is no bound.
+            declared: what terminals of `%declare` match, by name: a regular expression of `re`, or
+                None for no text at all.
+
+        Raises:
+            UnsupportedKeyword: an extension or look-around that is not supported.
+            UnsatisfiableGrammar: the start can never end.
+            GrammarError: a syntax error, a name that is missing or defined twice, a recursive
+                terminal, an import that does not exist, a template that grows, with its place.
+        """
+        from grammaton.grammar.lark.lower import lower_lark
+
+        store = TermStore()
+        term = lower_lark(
+            store,
+            text,
+            start=start,
+            semantics=semantics,
+            import_paths=import_paths,
+            max_ignored=max_ignored,
+            declared=declared or {},
+        )
+        return cls(store, term)
 
     @classmethod
     def from_gbnf(cls, text: str, *, start: str = "root") -> Grammar:

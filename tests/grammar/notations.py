@@ -2,12 +2,13 @@
 
 A *grammar* is a list of expressions, the rules `r0`, `r1`, …, the first being the start. An
 expression is a tuple: `("text", t)`, `("set", characters, negated)`, `("rule", i)`, `("seq", xs)`,
-`("alt", xs)`, `("repeat", x, low, high)`.
+`("alt", xs)`, `("repeat", x, low, high)`, and for Lark `("terminal", i)`, an entry of `TERMINALS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -15,16 +16,44 @@ from hypothesis import strategies as st
 Expression = tuple[Any, ...]
 LETTERS = "abé"
 
+TERMINALS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ('"a" | "ab"', ("a", "ab")),
+    ('"A"i', ("a", "A")),
+    ('"a".."b"', ("a", "b")),
+    ('("a" "b"~1..2)+', ("ab", "abbab")),
+    ("/a+/", ("a", "aaa")),
+    ("/[^b]/", ("a", "c")),
+    ("/a|ab/", ("a", "ab")),
+    ("/a+?b?/", ("a", "ab")),
+    ("/(?:a|ab)(?:b|ba)?/", ("abb", "ab", "aba")),
+    ("/(?:a|b|ab)*?ba/", ("ba", "abba")),
+    ("/(?:a??b)*a/", ("a", "aba", "bba")),
+    ("/a(?!b)/", ("a",)),
+    ("/a(?=b)|b/", ("a", "b")),
+    ("/(?<!a)b/", ("b",)),
+    (r"/\ba+|b\b/", ("a", "b")),
+    ("/(?:a(?!b)|b)+/", ("aa", "ba", "ab")),
+    ("/b(?!a|ba)/", ("b",)),
+    ("/(?:(?!ba).)+/", ("aab", "b")),
+    ("/b.*?(?<!a)b/", ("bb", "bab", "babb")),
+)
+"""Terminals of Lark with texts that they might match: choices, laziness, look-around."""
 
-def expressions(rules: int, letters: str = LETTERS) -> st.SearchStrategy[Expression]:
-    """Expressions that mention `rules` rules, over a small alphabet."""
+
+@cache
+def expressions(rules: int, letters: str, terminals: bool) -> st.SearchStrategy[Expression]:
+    """Expressions that mention `rules` rules, over a small alphabet. Kept, since a strategy costs
+    more to make than an example."""
     words = st.text(st.sampled_from(letters), min_size=1, max_size=2)
-    leaves = st.one_of(
+    leaves: st.SearchStrategy[Expression] = st.one_of(
         st.tuples(st.just("text"), words),
         st.tuples(st.just("set"), words.map(lambda word: "".join(set(word))), st.booleans()),
         st.tuples(st.just("rule"), st.integers(0, rules - 1)),
         st.tuples(st.just("rule"), st.integers(0, rules - 1)),
     )
+    if terminals:
+        numbers = st.integers(0, len(TERMINALS) - 1)
+        leaves = st.one_of(leaves, st.tuples(st.just("terminal"), numbers))
     bounds = st.sampled_from([(0, 1), (0, None), (1, None), (2, 2), (0, 2), (1, 3), (2, None)])
     return st.recursive(
         leaves,
@@ -38,10 +67,12 @@ def expressions(rules: int, letters: str = LETTERS) -> st.SearchStrategy[Express
 
 
 @st.composite
-def grammars(draw: st.DrawFn, letters: str = LETTERS) -> list[Expression]:
+def grammars(
+    draw: st.DrawFn, letters: str = LETTERS, *, terminals: bool = False
+) -> list[Expression]:
     """Grammars of one to three rules: recursive, ambiguous, nullable."""
     count = draw(st.integers(1, 3))
-    return [draw(expressions(count, letters)) for _ in range(count)]
+    return [draw(expressions(count, letters, terminals)) for _ in range(count)]
 
 
 def language(rules: Sequence[Expression], text: str) -> bool:
@@ -91,8 +122,13 @@ def language(rules: Sequence[Expression], text: str) -> bool:
 
 
 @st.composite
-def texts_of(draw: st.DrawFn, rules: Sequence[Expression], letters: str = LETTERS) -> str:
-    """A text that the grammar derives, if it ends soon enough; else any text."""
+def texts_of(
+    draw: st.DrawFn, rules: Sequence[Expression], letters: str = LETTERS, between: str = ""
+) -> str:
+    """A text that the grammar derives, if it ends soon enough; else any text.
+
+    `between` is put in front of some leaves.
+    """
     budget = 30
 
     def derive(node: Expression) -> str:
@@ -101,11 +137,15 @@ def texts_of(draw: st.DrawFn, rules: Sequence[Expression], letters: str = LETTER
         if budget < 0:
             return ""
         kind = node[0]
+        space = between if between and kind in ("text", "set", "terminal") else ""
+        space = space if space and draw(st.booleans()) else ""
         if kind == "text":
-            return str(node[1])
+            return space + str(node[1])
+        if kind == "terminal":
+            return space + draw(st.sampled_from(TERMINALS[node[1]][1]))
         if kind == "set":
             choices = [letter for letter in letters if (letter in node[1]) != node[2]]
-            return draw(st.sampled_from(choices)) if choices else ""
+            return space + draw(st.sampled_from(choices)) if choices else ""
         if kind == "rule":
             return derive(rules[node[1]])
         if kind == "alt":
@@ -183,3 +223,35 @@ def to_ebnf(rules: Sequence[Expression], layout: int) -> str:
         return "(" + " ".join(parts) + ")"
 
     return "\n".join(f"r{index} ::= {show(rule)}" for index, rule in enumerate(rules))
+
+
+def to_lark(rules: Sequence[Expression], ignored: str = "") -> str:
+    """The grammar in Lark's notation, with a terminal to ignore."""
+    used: set[int] = set()
+
+    def show(node: Expression) -> str:
+        kind = node[0]
+        if kind == "text":
+            return f'"{node[1]}"'
+        if kind == "set":
+            return f"/[{'^' * node[2]}{''.join(sorted(node[1]))}]/"
+        if kind == "rule":
+            return f"r{node[1]}"
+        if kind == "terminal":
+            used.add(node[1])
+            return f"T{node[1]}"
+        if kind == "alt":
+            return "(" + " | ".join(map(show, node[1])) + ")"
+        if kind == "seq":
+            return "(" + " ".join(map(show, node[1])) + ")"
+        _, body, low, high = node
+        once = show(body)
+        if (low, high) == (0, 1):
+            return f"[{once}]"
+        if high is None:
+            return f"({once}~{low} ({once})*)" if low else f"({once})*"
+        return f"{once}~{low}..{high}" if node[1][0] != "repeat" else f"({once})~{low}..{high}"
+
+    lines = ["start: r0"] + [f"r{index}: {show(rule)}" for index, rule in enumerate(rules)]
+    lines += [f"T{index}: {TERMINALS[index][0]}" for index in sorted(used)]
+    return "\n".join(lines + [f"%ignore {ignored}"] * bool(ignored)) + "\n"

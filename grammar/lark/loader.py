@@ -1,0 +1,226 @@
+"""From the text of a Lark grammar, and of those it imports, to definitions.
+
+A grammar file is read into a scope of its own; an import puts definitions of the other file's
+scope into this one, under the names it gives them, so that they keep finding their neighbours.
+`%ignore` counts in the main file alone, as in Lark. `%override` of an imported rule changes it for
+the rules of its own file too; of an imported terminal, for this file only; `%extend` for all. A
+file is looked for in `import_paths`, then, for a relative import, beside the importing file, then
+among the grammars that come with the package lark (`common`, `python`, `unicode`, `lark`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from os import PathLike
+from pathlib import Path
+
+from grammaton.errors import GrammarError, LimitExceeded
+from grammaton.grammar.ebnf_nodes import Source
+from grammaton.grammar.lark.nodes import (
+    Alt,
+    Definition,
+    Name,
+    Node,
+    Scope,
+    Use,
+    children,
+)
+from grammaton.grammar.lark.parser import Declare, Define, Ignore, Import, read_lark
+
+MAX_IMPORTS = 200
+"""Files that one grammar may import, each counted for every file that imports it."""
+
+
+@dataclass
+class Loaded:
+    """A grammar with everything it imports.
+
+    Attributes:
+        scope: the names of the main file.
+        ignored: what may stand between terminals.
+        source: the main text.
+    """
+
+    scope: Scope
+    ignored: list[Ignore]
+    source: Source
+
+
+@dataclass
+class _Loader:
+    import_paths: list[Path]
+    files: int = 0
+    ignored: list[Ignore] = field(default_factory=list)
+
+    def load(self, text: str, file: Path | None, chain: tuple[Path, ...]) -> Scope:
+        """Reads one file and those it imports; `chain` are the files that led here."""
+        scope = Scope()
+        statements = read_lark(text, scope, "" if file is None else file.name)
+        imports: dict[tuple[bool, tuple[str, ...]], list[Import]] = {}
+        for statement in statements:
+            if isinstance(statement, Import):
+                key = statement.relative, statement.path
+                imports.setdefault(key, []).append(statement)
+        for group in imports.values():
+            self._import(scope, group, file, chain)
+        for statement in statements:
+            if isinstance(statement, Define):
+                _define(scope, statement)
+            elif isinstance(statement, Declare):
+                _add(scope, Definition(statement.name, (), None, statement.span))
+            elif isinstance(statement, Ignore) and file is None:
+                self.ignored.append(statement)
+        if file is None:
+            for definition in scope.names.values():
+                for param in definition.params:
+                    if param in scope.names:
+                        raise definition.span.error(f"the parameter {param} has the name of a rule")
+                if definition.body is not None:
+                    check_names(definition.body, definition.params)
+            for ignore in self.ignored:
+                check_names(ignore.body, ())
+        return scope
+
+    def _import(
+        self, scope: Scope, group: list[Import], file: Path | None, chain: tuple[Path, ...]
+    ) -> None:
+        first = group[0]
+        path = self._find(first, file)
+        if path in chain:
+            raise first.span.error(f"{path.name} imports itself")
+        self.files += 1
+        if self.files > MAX_IMPORTS:
+            raise LimitExceeded(f"the grammar imports more than {MAX_IMPORTS} files")
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise first.span.error(f"{path} cannot be read: {error}") from None
+        other = self.load(text, path, (*chain, path))
+        for statement in group:
+            for there, here, span in statement.names:
+                definition = other.names.get(there)
+                if definition is None:
+                    raise span.error(f"{path.name} has no {there}")
+                if here in scope.names:
+                    raise span.error(f"{here} is imported twice")
+                scope.names[here] = definition
+
+    def _find(self, statement: Import, file: Path | None) -> Path:
+        relative = Path(*statement.path).with_suffix(".lark")
+        folders = list(self.import_paths)
+        if statement.relative:
+            folders += [file.parent if file is not None else Path()]
+        library = _library()
+        folders += [library] if library is not None else []
+        for folder in folders:
+            if (folder / relative).is_file():
+                return (folder / relative).resolve()
+        if library is None:
+            hint = "the grammars of the package lark need grammaton[lark]"
+        else:
+            hint = f"looked in {', '.join(map(str, folders))}"
+        raise statement.span.error(f"there is no grammar {relative.as_posix()}; {hint}")
+
+
+def load_lark(text: str, import_paths: Sequence[str | PathLike[str]]) -> Loaded:
+    """Reads a grammar and everything it imports.
+
+    Args:
+        text: the grammar.
+        import_paths: folders where imported files are looked for, before those of Lark itself.
+
+    Raises:
+        GrammarError: a syntax error, a name that is missing or defined twice, an import that does
+            not exist, with its place.
+        LimitExceeded: too many imports.
+    """
+    loader = _Loader([_folder(path) for path in import_paths])
+    scope = loader.load(text, None, ())
+    return Loaded(scope, loader.ignored, Source(text))
+
+
+def check_names(node: Node, params: Sequence[str]) -> None:
+    """Raises GrammarError at the first name that means nothing, or is used as it cannot be."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Name):
+            resolve(top, params)
+        elif isinstance(top, Use):
+            resolve(top.template, params, arguments=len(top.arguments))
+            for argument in top.arguments:
+                if isinstance(argument, Name):
+                    resolve(argument, params, arguments=None)
+                else:
+                    stack.append(argument)
+        else:
+            stack.extend(children(top))
+
+
+def resolve(name: Name, params: Sequence[str], *, arguments: int | None = 0) -> Definition | None:
+    """The definition that a name means; None for a parameter.
+
+    Args:
+        name: the name where it is used.
+        params: the parameters in force there.
+        arguments: how many follow in braces; None where a template may stand without any, as an
+            argument of another.
+    """
+    if name.name in params:
+        return None
+    definition = name.scope.names.get(name.name)
+    if definition is None:
+        kind = "terminal" if name.is_terminal else "rule"
+        raise name.span.error(f"{kind} {name.name} is not defined")
+    wanted = len(definition.params)
+    if arguments is not None and wanted != arguments:
+        raise name.span.error(
+            f"{name.name} takes {wanted} argument{'s' * (wanted != 1)}, not {arguments}"
+        )
+    return definition
+
+
+def _define(scope: Scope, statement: Define) -> None:
+    name, span = statement.name, statement.span
+    known = scope.names.get(name)
+    if statement.how == "define":
+        _add(scope, Definition(name, statement.params, statement.body, span))
+        return
+    if known is None:
+        raise span.error(f"{name} is not defined before, so there is nothing to {statement.how}")
+    if statement.how == "override":
+        if known.is_terminal:
+            scope.names[name] = Definition(name, statement.params, statement.body, span)
+        else:
+            known.params, known.body, known.span = statement.params, statement.body, span
+        return
+    if known.params != statement.params:
+        raise span.error(f"{name} cannot be extended with other parameters than it has")
+    if known.body is None:
+        raise span.error(f"{name} is only declared, so there is nothing to extend")
+    old = known.body.branches if isinstance(known.body, Alt) else (known.body,)
+    known.body = Alt((statement.body, *old))
+
+
+def _add(scope: Scope, definition: Definition) -> None:
+    if definition.name in scope.names:
+        kind = "terminal" if definition.is_terminal else "rule"
+        raise definition.span.error(f"{kind} {definition.name} is defined twice")
+    scope.names[definition.name] = definition
+
+
+def _library() -> Path | None:
+    """The folder of the grammars that come with the package lark."""
+    found = find_spec("lark")
+    if found is None or found.origin is None:
+        return None
+    return Path(found.origin).parent / "grammars"
+
+
+def _folder(path: str | PathLike[str]) -> Path:
+    try:
+        return Path(path)
+    except TypeError:
+        raise GrammarError(f"import_paths holds paths, not {type(path).__name__}") from None

@@ -1,0 +1,223 @@
+"""What a Lark text says: definitions of rules and terminals, and the expressions they are made of.
+
+A *scope* maps names to definitions; every grammar file has its own, and a name keeps the scope in
+which it was written, so that an imported rule finds its own neighbours. Definitions can change
+after they were made (`%extend`, and `%override` of an imported rule), which every mention then
+sees, as in Lark. Nodes are equal when they say the same, wherever they stand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from grammaton.errors import GrammarError
+from grammaton.grammar.ebnf_nodes import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where something stands."""
+
+    source: Source
+    position: int
+    end: int
+
+    def error(self, message: str, *, kind: type[GrammarError] = GrammarError) -> GrammarError:
+        """The error for the place; it is for the caller to raise."""
+        return self.source.error(message, self.position, self.end, kind=kind)
+
+
+@dataclass(slots=True, eq=False)
+class Definition:
+    """A rule or a terminal.
+
+    Attributes:
+        name: as written where it was defined.
+        params: the parameters of a template.
+        body: what it says; None when it was only declared.
+    """
+
+    name: str
+    params: tuple[str, ...]
+    body: Node | None
+    span: Span
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the name is a terminal's."""
+        return is_terminal_name(self.name)
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """The definitions that the names of one grammar file mean."""
+
+    names: dict[str, Definition] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A mention of a rule, a terminal or a template's parameter."""
+
+    name: str
+    scope: Scope
+    span: Span = field(compare=False)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the name is a terminal's."""
+        return is_terminal_name(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A literal; flags are some of "i"."""
+
+    value: str
+    flags: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """A regular expression of Python's `re`, with flags out of "imslux".
+
+    Attributes:
+        offsets: for each character of `value` where it comes from in the source, and one more.
+    """
+
+    value: str
+    flags: str
+    offsets: tuple[int, ...] = field(compare=False)
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CharRange:
+    """One character between two, both included."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A template with its arguments."""
+
+    template: Name
+    arguments: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """All parts in turn; none is the empty text."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alt:
+    """Any of the branches."""
+
+    branches: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`body` between `min` and `max` times; None is any number."""
+
+    body: Node
+    min: int
+    max: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """A text of every part (`&`); terminals only."""
+
+    parts: tuple[Node, ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """A text that is none of `body` (`~`); terminals only."""
+
+    body: Node
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """The instances of a JSON Schema, given as its text."""
+
+    schema: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Substring:
+    """Any run of neighbouring chunks, the empty one too."""
+
+    chunks: tuple[str, ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A template with its arguments that was made a rule, as an argument of another.
+
+    Attributes:
+        rule: the name of the rule.
+        depth: how deep templates stand within its arguments, itself counted.
+    """
+
+    rule: str
+    depth: int
+    span: Span = field(compare=False)
+
+
+Node = (
+    Name
+    | Text
+    | Regex
+    | CharRange
+    | Use
+    | Seq
+    | Alt
+    | Repeat
+    | Both
+    | Not
+    | Json
+    | Substring
+    | Instance
+)
+
+
+def is_terminal_name(name: str) -> bool:
+    """Whether a name is a terminal's: capital letters, after an underscore perhaps."""
+    return name.lstrip("_")[:1].isupper()
+
+
+def seq(parts: list[Node]) -> Node:
+    """A sequence; one part stands for itself."""
+    return parts[0] if len(parts) == 1 else Seq(tuple(parts))
+
+
+def alt(branches: list[Node]) -> Node:
+    """A choice; one branch stands for itself."""
+    return branches[0] if len(branches) == 1 else Alt(tuple(branches))
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below one."""
+    match node:
+        case Seq(parts) | Both(parts):
+            return parts
+        case Alt(branches):
+            return branches
+        case Repeat(body) | Not(body):
+            return (body,)
+        case Use(template, arguments):
+            return (template, *arguments)
+    return ()
