@@ -76,8 +76,9 @@ def lower_rules(store: TermStore, rules: Rules, start: str) -> int:
     lowering = _Lowering(store, rules)
     term = lowering.start(start)
     if store.is_empty(term):
+        shown = start.split("#")[0]  # what stands behind it, front ends added
         raise rules.by_name[start].error(
-            f"{start} can never end: every way through it needs a rule that needs itself, "
+            f"{shown} can never end: every way through it needs a rule that needs itself, "
             "or a part that no text matches",
             kind=UnsatisfiableGrammar,
         )

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from grammaton.errors import GrammarError
 from grammaton.grammar.regex.ranges import Ranges
 
-MAX_NESTING = 100
+MAX_NESTING = 50
 """How deep groups may stand within each other."""
 
 MAX_REPEAT = 2**32 - 2

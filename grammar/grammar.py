@@ -206,7 +206,7 @@ class Grammar:
             semantics=semantics,
             import_paths=import_paths,
             max_ignored=max_ignored,
-            declared=declared or {},
+            declared={} if declared is None else declared,
         )
         return cls(store, term)
 

@@ -17,7 +17,6 @@ from os import PathLike
 from pathlib import Path
 
 from grammaton.errors import GrammarError, LimitExceeded
-from grammaton.grammar.ebnf_nodes import Source
 from grammaton.grammar.lark.nodes import (
     Alt,
     Definition,
@@ -40,18 +39,19 @@ class Loaded:
     Attributes:
         scope: the names of the main file.
         ignored: what may stand between terminals.
-        source: the main text.
+        declared: the names of every `%declare`, those of imported files too.
     """
 
     scope: Scope
     ignored: list[Ignore]
-    source: Source
+    declared: set[str]
 
 
 @dataclass
 class _Loader:
     import_paths: list[Path]
     files: int = 0
+    declared: set[str] = field(default_factory=set)
     ignored: list[Ignore] = field(default_factory=list)
 
     def load(self, text: str, file: Path | None, chain: tuple[Path, ...]) -> Scope:
@@ -70,6 +70,7 @@ class _Loader:
                 _define(scope, statement)
             elif isinstance(statement, Declare):
                 _add(scope, Definition(statement.name, (), None, statement.span))
+                self.declared.add(statement.name)
             elif isinstance(statement, Ignore) and file is None:
                 self.ignored.append(statement)
         if file is None:
@@ -136,9 +137,11 @@ def load_lark(text: str, import_paths: Sequence[str | PathLike[str]]) -> Loaded:
             not exist, with its place.
         LimitExceeded: too many imports.
     """
+    if isinstance(import_paths, str | bytes | PathLike):
+        raise GrammarError(f"import_paths is a list of folders, not the single {import_paths!r}")
     loader = _Loader([_folder(path) for path in import_paths])
     scope = loader.load(text, None, ())
-    return Loaded(scope, loader.ignored, Source(text))
+    return Loaded(scope, loader.ignored, loader.declared)
 
 
 def check_names(node: Node, params: Sequence[str]) -> None:

@@ -86,6 +86,7 @@ def lower_lark(
         raise GrammarError(f"unknown semantics {semantics!r}; expected 'scannerless'")
     _check_bound(max_ignored)
     loaded = load_lark(text, import_paths)
+    _check_declared(declared, loaded.declared)
     lowering = _Lowering(store, loaded, declared)
     lowering.make_ignored(max_ignored)
     rules, first = lowering.rules_from(start)
@@ -99,6 +100,22 @@ def _check_bound(value: object) -> None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise GrammarError(f"max_ignored must be an int from 0 on or None, not {value!r}")
+
+
+def _check_declared(declared: Mapping[str, str | None], names: set[str]) -> None:
+    if not isinstance(declared, Mapping):
+        raise GrammarError(
+            f"declared maps names to regular expressions; it is no {type(declared).__name__}"
+        )
+    for name, pattern in declared.items():
+        if name not in names:
+            known = ", ".join(sorted(names)) or "nothing"
+            raise GrammarError(f"declared has {name}, but the grammar declares {known}")
+        if pattern is not None and not isinstance(pattern, str):
+            raise GrammarError(
+                f"declared[{name!r}] is a regular expression or None, not a "
+                f"{type(pattern).__name__}"
+            )
 
 
 class _Lowering:

@@ -278,10 +278,12 @@ class _Parser(Reader):
     def _item(self) -> Node | None:
         start = self.at
         if self.take("~"):
+            self._enter(start)
             self.match(_SPACE)
             body = self._item()
             if body is None:
                 raise self.expected("a terminal after ~")
+            self._depth -= 1
             return Not(body, self._span(start))
         atom = self._atom()
         if atom is None:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 MAX_SIZE = 100_000
 """Nodes of a terminal's regular expression."""
 
-MAX_DEPTH = 200
+MAX_DEPTH = 100
 """How deep terminals, groups and repetitions may stand within each other."""
 
 

@@ -154,6 +154,33 @@ def test_larks_grammar_of_lark() -> None:
         assert grammar.accepts(text) == parses(parser, text), text
 
 
+def test_larks_grammar_of_python() -> None:
+    """Expressions: left recursion, and look-around at the ends of strings and numbers."""
+    source = (LIBRARY / "python.lark").read_text(encoding="utf-8")
+    grammar = Grammar.from_lark(source, start="eval_input")
+    parser = earley(source, start="eval_input")
+    texts = [
+        "a+b*c",
+        "f(x,*a,y=1)[1:2].d(e)",
+        "lambda x:x+1",
+        "'a\\'' \"b\"",
+        "[x for x in y if x]",
+        "{1:2,**a}",
+        "a if b else c",
+        "0_0+1.5e3j",
+        "not a in b",
+        '"""d"""',
+        "rb'x'",
+    ]
+    assert all(map(grammar.accepts, texts))
+    for text in mutated(texts, "ab1_. \"'()[]:,=+*\\", 6):
+        assert grammar.accepts(text) == parses(parser, text), text
+    declared = {"_INDENT": None, "_DEDENT": None}
+    program = Grammar.from_lark(source, start="file_input", declared=declared)
+    assert program.accepts("import a.b as c\n\n# comment\nif a: b = 1; c\n")
+    assert not program.accepts("if a:\n  b\n")
+
+
 # Imports
 
 
@@ -223,6 +250,8 @@ def test_declared_terminals() -> None:
         Grammar.from_lark(text)
     assert (caught.value.line, caught.value.column) == (2, 10)
     assert Grammar.from_lark(text, declared={"_B": "b+"}).accepts("abb")
+    with pytest.raises(GrammarError, match="declared has C, but the grammar declares _B"):
+        Grammar.from_lark(text, declared={"C": "c"})
     without = Grammar.from_lark(text, declared={"_B": None})
     assert without.accepts("ac")
     assert not without.accepts("ab")
@@ -358,8 +387,10 @@ def test_large_grammars() -> None:
     assert grammar.accepts("k0 k1 ab b1 cd x")
     counted = Grammar.from_lark('start: ("a" x)~100000\nx: "(" x ")" | B\nB: /b{2,50000}/')
     assert counted.accepts_prefix("a(bbb)abb")
-    with pytest.raises(GrammarError, match="nested deeper than 100"):
+    with pytest.raises(GrammarError, match="nested deeper than 50"):
         Grammar.from_lark("start: " + "(" * 500_000)
+    with pytest.raises(GrammarError, match="nested deeper than 50"):
+        Grammar.from_lark("start: A\nA: " + "~" * 500_000)
     doubling = "".join(f"T{i}: T{i + 1} T{i + 1}\n" for i in range(40))
     with pytest.raises(LimitExceeded, match="parts"):
         Grammar.from_lark("start: T0\n" + doubling + 'T40: "a"\n')
