@@ -217,12 +217,16 @@ def to_ebnf(rules: Sequence[Expression], layout: int) -> str:
         if kind == "seq":
             return "(" + space.join(map(show, node[1])) + ")"
         _, body, low, high = node
-        once = show(body)
+        once = f"x{len(extra)}"
+        extra.append("")  # a rule of its own, since the body is written several times
+        extra[int(once[1:])] = f"{once} ::= {show(body)}"
         parts = [once] * low
-        parts += [f"({once})*"] if high is None else [f"({once})?"] * (high - low)
+        parts += [f"{once}*"] if high is None else [f"{once}?"] * (high - low)
         return "(" + " ".join(parts) + ")"
 
-    return "\n".join(f"r{index} ::= {show(rule)}" for index, rule in enumerate(rules))
+    extra: list[str] = []
+    lines = [f"r{index} ::= {show(rule)}" for index, rule in enumerate(rules)]
+    return "\n".join(lines + extra)
 
 
 def to_lark(rules: Sequence[Expression], ignored: str = "") -> str:

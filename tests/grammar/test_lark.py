@@ -154,33 +154,6 @@ def test_larks_grammar_of_lark() -> None:
         assert grammar.accepts(text) == parses(parser, text), text
 
 
-def test_larks_grammar_of_python() -> None:
-    """Expressions: left recursion, and look-around at the ends of strings and numbers."""
-    source = (LIBRARY / "python.lark").read_text(encoding="utf-8")
-    grammar = Grammar.from_lark(source, start="eval_input")
-    parser = earley(source, start="eval_input")
-    texts = [
-        "a+b*c",
-        "f(x,*a,y=1)[1:2].d(e)",
-        "lambda x:x+1",
-        "'a\\'' \"b\"",
-        "[x for x in y if x]",
-        "{1:2,**a}",
-        "a if b else c",
-        "0_0+1.5e3j",
-        "not a in b",
-        '"""d"""',
-        "rb'x'",
-    ]
-    assert all(map(grammar.accepts, texts))
-    for text in mutated(texts, "ab1_. \"'()[]:,=+*\\", 6):
-        assert grammar.accepts(text) == parses(parser, text), text
-    declared = {"_INDENT": None, "_DEDENT": None}
-    program = Grammar.from_lark(source, start="file_input", declared=declared)
-    assert program.accepts("import a.b as c\n\n# comment\nif a: b = 1; c\n")
-    assert not program.accepts("if a:\n  b\n")
-
-
 # Imports
 
 
