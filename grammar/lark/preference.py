@@ -157,11 +157,17 @@ class _Undecided(Exception):
 
 @dataclass(frozen=True)
 class _Place:
-    """`char`: one of `mask`, then `to[0]`. `split`: `to` in their order. `look`: a look-around."""
+    """A place of an ordered automaton.
+
+    `char`: one of `mask`, then `to[0]`. `split`: `to` in their order, `entering` being the body of
+    a round. `again`: the end of a round that began at the place `mask`: then `to[0]`, or `to[1]`
+    when the round took nothing. `look`: a look-around, then `to[0]`.
+    """
 
     kind: str
     mask: Mask = 0
     to: tuple[int, ...] = ()
+    entering: int | None = None
     behind: bool = False
     negative: bool = False
     texts: tuple[tuple[Mask, ...], ...] = ()
@@ -221,19 +227,22 @@ class _Automaton:
 
     def _build_repeat(self, node: Repeat, follow: int) -> int:
         if node.max is None:
-            loop = self._add(_Place("split"))
-            body = self._build(node.body, loop)
-            ways = (follow, body) if node.lazy else (body, follow)
-            self.places[loop] = _Place("split", to=ways)
-            start = loop
+            start = self._round(node, follow, None)
         else:
             start = follow
             for _ in range(node.max - node.min):
-                body = self._build(node.body, start)
-                ways = (follow, body) if node.lazy else (body, follow)
-                start = self._add(_Place("split", to=ways))
+                start = self._round(node, follow, start)
         for _ in range(node.min):
             start = self._build(node.body, start)
+        return start
+
+    def _round(self, node: Repeat, follow: int, more: int | None) -> int:
+        """A round that need not be, then those from `more` on; None is itself again."""
+        start = self._add(_Place("split"))
+        after = self._add(_Place("again", start, (start if more is None else more, follow)))
+        body = self._build(node.body, after)
+        ways = (follow, body) if node.lazy else (body, follow)
+        self.places[start] = _Place("split", to=ways, entering=body)
         return start
 
     def _build_look(self, look: Look, follow: int) -> int:
@@ -344,28 +353,39 @@ class _Runner:
     def _closed(
         self, threads: list[Thread], known: tuple[int, ...], *, cut: bool
     ) -> Iterator[Thread]:
-        """Follows splits and look-around up to characters and matches, in order."""
-        seen: set[Thread] = set()
-        stack = list(reversed(threads))
+        """Follows splits and look-around up to characters and matches, in order.
+
+        As Python does it, a round of a repetition that takes nothing is the last one: each thread
+        knows the rounds that it entered here.
+        """
+        seen: set[tuple[int, frozenset[Obligation], frozenset[int]]] = set()
+        found: set[Thread] = set()
+        none: frozenset[int] = frozenset()
+        stack = [(place, obligations, none) for place, obligations in reversed(threads)]
         while stack:
-            thread = stack.pop()
-            place, obligations = thread
-            if thread in seen or (place, frozenset()) in seen:
-                continue
-            seen.add(thread)
-            if place < 0:
+            place, obligations, entered = stack.pop()
+            here = self._automaton.places[place] if place >= 0 else None
+            if here is None or here.kind == "char":
+                thread = (place, obligations)
+                if thread in found or (place, frozenset()) in found:
+                    continue
+                found.add(thread)
                 yield thread
                 if cut and place == _MATCH and not obligations:
                     return
                 continue
-            here = self._automaton.places[place]
-            if here.kind == "char":
-                yield thread
-            elif here.kind == "split":
-                stack.extend((to, obligations) for to in reversed(here.to))
+            if (place, obligations, entered) in seen:
+                continue
+            seen.add((place, obligations, entered))
+            if here.kind == "split":
+                for to in reversed(here.to):
+                    inside = entered | {place} if to == here.entering else entered
+                    stack.append((to, obligations, inside))
+            elif here.kind == "again":
+                stack.append((here.to[here.mask in entered], obligations, entered))
             else:
                 ways = self._look(here, obligations, known)
-                stack.extend((here.to[0], more) for more in reversed(ways))
+                stack.extend((here.to[0], more, entered) for more in reversed(ways))
 
     def _look(
         self, look: _Place, obligations: frozenset[Obligation], known: tuple[int, ...]
