@@ -37,6 +37,7 @@ from grammaton.grammar.ebnf_nodes import (
     children,
     mentions,
 )
+from grammaton.grammar.regex.ranges import Ranges, invert, normalize
 
 if TYPE_CHECKING:
     from grammaton._core import TermStore
@@ -262,8 +263,27 @@ class _Lowering:
                 return store.repeat(self._plain(body), low, high)
             case Without(body, removed):
                 self._check_without_recursion(node)
-                return store.intersect([self._plain(body), store.complement(self._plain(removed))])
+                return self._without(self._plain(body), self._plain(removed))
         raise AssertionError(node)
+
+    def _without(self, term: int, removed: int) -> int:
+        store = self._store
+        characters, others = self._characters(term), self._characters(removed)
+        if characters is None or others is None:
+            return store.intersect([term, store.complement(removed)])
+        return store.chars(invert(normalize((*invert(characters), *others))))
+
+    def _characters(self, term: int) -> Ranges | None:
+        """The set of a term that is one character."""
+        match self._store.node(term):
+            case ("chars" | "bytes", tuple(ranges)):
+                return ranges
+            case ("union", tuple(parts)):
+                sets = [self._characters(part) for part in parts]
+                known = [ranges for ranges in sets if ranges is not None]
+                if len(known) == len(sets):
+                    return normalize(pair for ranges in known for pair in ranges)
+        return None
 
     def _check_without_recursion(self, node: Without) -> None:
         seen: set[str] = set()
