@@ -54,7 +54,7 @@ def parses(parser: lark.Lark, text: str) -> bool:
 
 
 @given(grammars("ab", terminals=True), st.sampled_from(["", '" "', "/ +/", "/c/"]), st.data())
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_acceptance_is_larks(rules: list[Expression], ignored: str, data: st.DataObject) -> None:
     text = to_lark(rules, ignored)
     try:
