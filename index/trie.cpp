@@ -12,6 +12,10 @@ namespace {
 // them.
 constexpr std::uint32_t kLetteredNodes = 4;
 
+std::size_t common_prefix(std::string_view a, std::string_view b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
 }  // namespace
 
 std::uint64_t Trie::first_bytes(std::string_view text) {
@@ -37,11 +41,14 @@ void Trie::build(std::vector<Sorted> sorted) {
                                     a.entry.items == b.entry.items && a.text == b.text;
                            }),
                sorted.end());
-  std::vector<std::uint32_t> ids;
-  ids.reserve(sorted.size());
-  for (const Sorted& s : sorted) ids.push_back(s.entry.token);
-  std::ranges::sort(ids);
-  unique_ = std::ranges::adjacent_find(ids) == ids.end();
+  unique_ = all_differ(sorted);
+  std::size_t size = 1;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const std::string_view text = sorted[i].text;
+    size += text.size() - (i == 0 ? 0 : common_prefix(sorted[i - 1].text, text));
+  }
+  nodes_.reserve(size);
+  bytes_.reserve(size);
 
   struct Open {
     std::uint32_t node;
@@ -52,11 +59,9 @@ void Trie::build(std::vector<Sorted> sorted) {
   entries_.reserve(sorted.size());
   characters_.reserve(sorted.size());
   std::vector<Open> stack{{kRoot, 0, sorted.size(), 0}};
-  std::vector<std::uint32_t> preorder;
   while (!stack.empty()) {
     const Open open = stack.back();
     stack.pop_back();
-    preorder.push_back(open.node);
     std::size_t i = open.low;
     nodes_[open.node].entry_begin = static_cast<std::uint32_t>(entries_.size());
     for (; i < open.high && sorted[i].text.size() == open.depth; ++i) {
@@ -84,31 +89,41 @@ void Trie::build(std::vector<Sorted> sorted) {
     nodes_[open.node].child_end = static_cast<std::uint32_t>(nodes_.size());
     std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(first_open), stack.end());
   }
-  summarise(preorder);
+  summarise();
 }
 
-// Fills in what depends on what lies below, last nodes first.
-void Trie::summarise(const std::vector<std::uint32_t>& preorder) {
-  std::vector<Letters> letters(nodes_.size());
+// Whether no token has two entries.
+bool Trie::all_differ(const std::vector<Sorted>& sorted) {
+  std::uint32_t highest = 0;
+  for (const Sorted& s : sorted) highest = std::max(highest, s.entry.token);
+  std::vector<bool> seen(std::size_t{highest} + 1);
+  for (const Sorted& s : sorted) {
+    if (seen[s.entry.token]) return false;
+    seen[s.entry.token] = true;
+  }
+  return true;
+}
+
+// Fills in what depends on what lies below; children have higher numbers than their parents.
+void Trie::summarise() {
   std::vector<Wellformed> wellformed(nodes_.size());
   const bool with_items =
       std::ranges::any_of(entries_, [](const Entry& entry) { return entry.items != 0; });
   if (with_items) items_.resize(nodes_.size());
-  for (std::size_t k = preorder.size(); k-- > 0;) {
-    const std::uint32_t id = preorder[k];
+  for (auto id = static_cast<std::uint32_t>(nodes_.size()); id-- > 0;) {
     Node& n = nodes_[id];
     for (std::uint32_t c = n.child_begin; c < n.child_end; ++c) {
       n.subtree_nodes += 1 + nodes_[c].subtree_nodes;
-      letters[id].add(letters[c]);
-      letters[id].add_byte(bytes_[c]);
       wellformed[id].require(bytes_[c], wellformed[c]);
     }
-    // A child may lie inside a character, where none can begin: only this node's view counts.
-    letters[id].remove(Letters::kMalformed);
-    if (!wellformed[id].from_boundary()) letters[id].add(Letters::kMalformed);
     if (n.subtree_nodes >= kLetteredNodes) {
+      Letters letters;
+      add_letters(id, letters);
+      // A child may lie inside a character, where none can begin: only this node's view counts.
+      letters.remove(Letters::kMalformed);
+      if (!wellformed[id].from_boundary()) letters.add(Letters::kMalformed);
       n.letters = static_cast<std::uint32_t>(letters_.size());
-      letters_.push_back(letters[id]);
+      letters_.push_back(letters);
     }
     if (!with_items) continue;
     ItemRange range{~std::uint32_t{0}, 0};
@@ -123,6 +138,17 @@ void Trie::summarise(const std::vector<std::uint32_t>& preorder) {
     items_[id] = range;
   }
   letters_.shrink_to_fit();
+}
+
+void Trie::add_letters(std::uint32_t id, Letters& letters) const {
+  for (std::uint32_t c = nodes_[id].child_begin; c < nodes_[id].child_end; ++c) {
+    letters.add_byte(bytes_[c]);
+    if (const Letters* below = letters_below(c)) {
+      letters.add(*below);
+    } else {
+      add_letters(c, letters);
+    }
+  }
 }
 
 std::uint32_t Trie::child(std::uint32_t n, std::uint8_t byte) const {

@@ -84,7 +84,9 @@ class Trie {
   };
   static std::uint64_t first_bytes(std::string_view text);
   void build(std::vector<Sorted> sorted);
-  void summarise(const std::vector<std::uint32_t>& preorder);
+  static bool all_differ(const std::vector<Sorted>& sorted);
+  void summarise();
+  void add_letters(std::uint32_t id, Letters& letters) const;
 
   std::uint64_t uid_ = 0;
   bool unique_ = true;
