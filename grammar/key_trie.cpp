@@ -45,6 +45,44 @@ bool continuation_byte(unsigned byte) { return byte >= 0x80 && byte < 0xC0; }
 
 }  // namespace
 
+namespace {
+
+void append_character(std::uint32_t c, std::string& text) {
+  if (c < 0x80) {
+    text += static_cast<char>(c);
+    return;
+  }
+  if (c < 0x800) {
+    text += static_cast<char>(0xC0 | (c >> 6));
+  } else {
+    if (c < 0x10000) {
+      text += static_cast<char>(0xE0 | (c >> 12));
+    } else {
+      text += static_cast<char>(0xF0 | (c >> 18));
+      text += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
+    }
+    text += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
+  }
+  text += static_cast<char>(0x80 | (c & 0x3F));
+}
+
+}  // namespace
+
+// Appends the one byte or character that a term stands for; false when it stands for more.
+bool TermStore::append_single(Term t, std::string& text) const {
+  const Node& n = nodes_[t];
+  if (n.kind == Kind::Bytes && sets_[n.a].size() == 1) {
+    text += static_cast<char>(sets_[n.a].first());
+    return true;
+  }
+  if (n.kind != Kind::Chars || n.b != 0 || ranges_[n.a].size() != 1 ||
+      ranges_[n.a][0].low != ranges_[n.a][0].high) {
+    return false;
+  }
+  append_character(ranges_[n.a][0].low, text);
+  return true;
+}
+
 // The bytes or characters that a term stands for; none when it is more, or more than a few.
 std::vector<std::string> TermStore::choices(Term t) const {
   std::vector<std::string> result;
@@ -55,22 +93,7 @@ std::vector<std::string> TermStore::choices(Term t) const {
     for (const CodeRange& r : ranges_[n.a]) {
       for (std::uint32_t c = r.low; c <= r.high; ++c) {
         if (result.size() == kMostChoices) return {};
-        std::string text;
-        if (c < 0x80) {
-          text += static_cast<char>(c);
-        } else if (c < 0x800) {
-          text += static_cast<char>(0xC0 | (c >> 6));
-        } else {
-          if (c < 0x10000) {
-            text += static_cast<char>(0xE0 | (c >> 12));
-          } else {
-            text += static_cast<char>(0xF0 | (c >> 18));
-            text += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
-          }
-          text += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
-        }
-        if (c >= 0x80) text += static_cast<char>(0x80 | (c & 0x3F));
-        result.push_back(std::move(text));
+        append_character(c, result.emplace_back());
       }
     }
   }
@@ -100,12 +123,10 @@ bool TermStore::list_texts(Term t, std::string prefix, std::size_t most,
       continue;
     }
     const bool more = n.kind == Kind::Concat;
-    const std::vector<std::string> heads = choices(more ? n.a : t);
+    const Term first = more ? n.a : t;
     t = more ? n.b : kEmpty;
-    if (heads.size() == 1) {
-      prefix += heads[0];
-      continue;
-    }
+    if (append_single(first, prefix)) continue;
+    const std::vector<std::string> heads = choices(first);
     for (const std::string& head : heads) {
       if (!list_texts(t, prefix + head, most, out)) return false;
     }
@@ -153,7 +174,7 @@ bool TermStore::merge_lifts(std::vector<Term>& items) {
     }
   }
   if (entries.size() < 2) return false;
-  kept.push_back(key_trie(entries, 0));
+  kept.push_back(key_trie(std::move(entries)));
   items = std::move(kept);
   return true;
 }
@@ -162,7 +183,7 @@ Term TermStore::as_keys(Term t) {
   if (between_key_characters(t)) return t;
   std::vector<KeyEntry> entries;
   if (!merge_keys_ || !add_entries(t, kMostTexts, entries)) return kNothing;
-  if (entries.size() > 1) return key_trie(entries, 0);
+  if (entries.size() > 1) return key_trie(std::move(entries));
   const Term edge[] = {static_cast<unsigned char>(entries[0].text[0]), key_tail(entries[0], 1)};
   return keys(edge, 0);
 }
@@ -186,7 +207,9 @@ Term TermStore::key_tail(const KeyEntry& entry, std::size_t depth) {
     for (std::size_t at = 0; at < end;) {
       const Node& n = nodes_[suffix];
       const bool more = n.kind == Kind::Concat;
-      at += choices(more ? n.a : suffix)[0].size();
+      std::string character;
+      append_single(more ? n.a : suffix, character);
+      at += character.size();
       suffix = more ? n.b : kEmpty;
     }
   }
@@ -198,34 +221,50 @@ Term TermStore::key_tail(const KeyEntry& entry, std::size_t depth) {
   return residual;
 }
 
-// The trie of entries that agree on their first `depth` bytes. An entry without text is a Keys term
-// whose edges join this node.
-Term TermStore::key_trie(std::span<const KeyEntry> entries, std::size_t depth) {
-  if (entries.size() == 1 && !entries[0].text.empty()) return key_tail(entries[0], depth);
-  std::map<std::uint32_t, std::vector<KeyEntry>> longer;
-  std::map<std::uint32_t, std::vector<Term>> residuals;
-  for (const KeyEntry& entry : entries) {
-    if (entry.text.empty()) {
-      const std::span<const Term> edges = list(nodes_[entry.rest].a);
-      for (std::size_t i = 0; i < edges.size(); i += 2) residuals[edges[i]].push_back(edges[i + 1]);
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(entry.text[depth]);
-    if (entry.text.size() == depth + 1) {
-      residuals[byte].push_back(entry.rest);
-    } else {
-      longer[byte].push_back(entry);
-      residuals[byte];
-    }
+// The trie of entries; those without text are Keys terms whose edges join its root.
+Term TermStore::key_trie(std::vector<KeyEntry> entries) {
+  std::ranges::sort(entries, {}, &KeyEntry::text);
+  const auto first =
+      std::ranges::find_if(entries, [](const KeyEntry& e) { return !e.text.empty(); });
+  std::map<std::uint32_t, std::vector<Term>> residuals;  // by byte, of the tries that are there
+  for (auto trie = entries.begin(); trie != first; ++trie) {
+    const std::span<const Term> edges = list(nodes_[trie->rest].a);
+    for (std::size_t i = 0; i < edges.size(); i += 2) residuals[edges[i]].push_back(edges[i + 1]);
   }
-  std::vector<Term> edges;
+  std::vector<Term> edges = key_edges({first, entries.end()}, 0);
+  if (residuals.empty()) return keys(edges, 0);
+  for (std::size_t i = 0; i < edges.size(); i += 2) residuals[edges[i]].push_back(edges[i + 1]);
+  edges.clear();
   for (auto& [byte, terms] : residuals) {
-    if (const auto found = longer.find(byte); found != longer.end())
-      terms.push_back(key_trie(found->second, depth + 1));
     edges.push_back(byte);
     edges.push_back(join(std::move(terms)));
   }
   return keys(edges, 0);
+}
+
+// The edges, (byte, residual), of sorted entries that agree on their first `depth` bytes.
+std::vector<Term> TermStore::key_edges(std::span<const KeyEntry> entries, std::size_t depth) {
+  std::vector<Term> edges;
+  for (std::size_t i = 0; i < entries.size();) {
+    const char byte = entries[i].text[depth];
+    std::vector<Term> terms;
+    for (; i < entries.size() && entries[i].text.size() == depth + 1 &&
+           entries[i].text[depth] == byte;
+         ++i) {
+      terms.push_back(entries[i].rest);
+    }
+    std::size_t end = i;
+    while (end < entries.size() && entries[end].text[depth] == byte) ++end;
+    if (end == i + 1) {
+      terms.push_back(key_tail(entries[i], depth + 1));
+    } else if (end > i) {
+      terms.push_back(keys(key_edges(entries.subspan(i, end - i), depth + 1), 0));
+    }
+    i = end;
+    edges.push_back(static_cast<unsigned char>(byte));
+    edges.push_back(terms.size() == 1 ? terms[0] : join(std::move(terms)));
+  }
+  return edges;
 }
 
 Term TermStore::keys(std::span<const Term> edges, std::uint32_t phase) {

@@ -10,6 +10,13 @@
 
 namespace grammaton {
 
+namespace {
+
+// With fewer alternatives, instantiating all of them is cheaper than the rules that avoid it.
+constexpr std::size_t kManyMembers = 5;
+
+}  // namespace
+
 bool ParamValue::holds(const Condition& condition) const {
   switch (condition.op) {
     case Condition::Op::Unseen:
@@ -80,9 +87,42 @@ void TermStore::define_template(Rule rule, std::vector<Alternative> alternatives
                          "` has a head that may be empty");
     }
   }
+  if (merge_keys_ && alternatives.size() >= kManyMembers) {
+    for (Alternative& alternative : alternatives) split_after_key(rule, alternative);
+  }
   rules_[rule].defined = true;
   rules_[rule].is_template = true;
   rules_[rule].alternatives = std::move(alternatives);
+}
+
+// Moves what follows the key of a member into a rule of its own, so that only the member that is
+// taken is instantiated: eight terms for each declared key and parameter otherwise.
+void TermStore::split_after_key(Rule rule, Alternative& alternative) {
+  if (alternative.next == kNone) return;
+  std::vector<Term> heads;
+  Term rest = alternative.head;
+  bool found = false;
+  for (; !found && nodes_[rest].kind == Kind::Concat; rest = nodes_[rest].b) {
+    heads.push_back(nodes_[rest].a);
+    found = key_text(heads.back()).has_value();
+  }
+  // The byte that closes the key stays: it tells whether the rest is worth a look.
+  if (!found || nodes_[rest].kind != Kind::Concat || nodes_[nodes_[rest].a].kind != Kind::Bytes ||
+      nullable(nodes_[rest].b)) {
+    return;
+  }
+  heads.push_back(nodes_[rest].a);
+  const Rule after = this->rule(rules_[rule].name + "_value");
+  rules_[after].defined = true;
+  rules_[after].is_template = true;
+  Alternative value = alternative;
+  value.head = nodes_[rest].b;
+  value.conditions.clear();
+  rules_[after].alternatives.push_back(std::move(value));
+  alternative.head = concat(heads);
+  alternative.next = after;
+  alternative.tail = kEmpty;
+  alternative.updates.clear();
 }
 
 Term TermStore::call(Rule rule, Param param) {

@@ -323,19 +323,23 @@ class TermStore {
   Term continuation_term(const CodeRanges& ranges, unsigned count, bool joined);
   Term lead_term(const CodeRanges& ranges, unsigned count, unsigned lead, bool joined);
 
+  void split_after_key(Rule rule, Alternative& alternative);
+
   // key_trie.cpp
   struct KeyEntry {
     std::string text;  // empty: `rest` is a Keys term
     Term rest;
     Term literal;  // the text as a term, or kNothing
   };
+  bool append_single(Term t, std::string& text) const;
   std::vector<std::string> choices(Term t) const;
   bool list_texts(Term t, std::string prefix, std::size_t most,
                   std::vector<std::string>& out) const;
   bool add_entries(Term t, std::size_t most, std::vector<KeyEntry>& entries) const;
   bool merge_lifts(std::vector<Term>& items);
   Term key_tail(const KeyEntry& entry, std::size_t depth);
-  Term key_trie(std::span<const KeyEntry> entries, std::size_t depth);
+  Term key_trie(std::vector<KeyEntry> entries);
+  std::vector<Term> key_edges(std::span<const KeyEntry> entries, std::size_t depth);
   Term keys(std::span<const Term> edges, std::uint32_t phase);
   Term key_digits(std::span<const Term> candidates, std::uint32_t position);
   void add_key_characters(Term t, std::uint32_t code, unsigned more, std::vector<Term>& out) const;

@@ -43,7 +43,7 @@ def test_as_json(run: Run, tiny: str, person: str) -> None:
     assert done.status == 0
     assert json.loads(value["text"]) in (12, True)
     assert value["is_complete"]
-    assert value["finish_reason"] == "grammar"
+    assert value["finish_reason"] in ("grammar", "eos")  # `12` may go on: 12.0
     assert value["metrics"]["completion_tokens"] >= 1
     assert value["metrics"]["prompt_tokens"] > len("a number")
 
