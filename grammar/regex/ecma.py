@@ -82,7 +82,7 @@ class EcmaParser(Parser):
                 raise GrammarError(f"the flag {letter} is given twice")
         return flags
 
-    def cased(self, ranges: Ranges) -> Ranges:
+    def cased(self, ranges: Ranges, *, named: bool = False) -> Ranges:
         return unicode_closure(ranges) if self.flags.ignore_case else ranges
 
     def check_look(self, look: Node) -> None:

@@ -194,7 +194,8 @@ class Parser(ABC):
         elif char == "\\":
             item = self.escape(here, in_class=False)
             if isinstance(item, int | tuple):
-                group.push(Chars(self.cased(((item, item),) if isinstance(item, int) else item)))
+                ranges = ((item, item),) if isinstance(item, int) else item
+                group.push(Chars(self.cased(ranges, named=not isinstance(item, int))))
             else:
                 group.push(item, no_repeat="an anchor cannot be repeated")
         elif char in self.bare:
@@ -245,8 +246,8 @@ class Parser(ABC):
         """Reads what follows a backslash at `here`: one code point, a class, or an anchor."""
 
     @abstractmethod
-    def cased(self, ranges: Ranges) -> Ranges:
-        """What a set of characters matches under the flags in force."""
+    def cased(self, ranges: Ranges, *, named: bool = False) -> Ranges:
+        """What a set of characters, or a class with a name (`\\w`), matches under the flags."""
 
     @abstractmethod
     def braces(self) -> tuple[int, int | None] | None:
@@ -314,13 +315,17 @@ class Parser(ABC):
         negated = self.take("^")
         first = self.at
         found: list[tuple[int, int]] = []
+        named: list[tuple[int, int]] = []
         while True:
             here = self.at
             if self.take("]") and not (self.leading_bracket_is_literal and here == first):
                 break
             low = self._class_item(start, here)
             if not self.text.startswith("-", self.at) or self.text.startswith("-]", self.at):
-                found.extend(((low, low),) if isinstance(low, int) else low)
+                if isinstance(low, int):
+                    found.append((low, low))
+                else:
+                    named.extend(low)
                 continue
             self.at += 1
             high = self._class_item(start, self.at)
@@ -335,14 +340,18 @@ class Parser(ABC):
                 found.append((low, high))
             elif self.class_as_bound_is_literal:
                 for item in (low, 0x2D, high):
-                    found.extend(((item, item),) if isinstance(item, int) else item)
+                    if isinstance(item, int):
+                        found.append((item, item))
+                    else:
+                        named.extend(item)
             else:
                 raise self.error(
                     f"bad character range {self.text[here : self.at]}: its ends must be characters",
                     here,
                     self.at,
                 )
-        ranges = self.cased(normalize(found))
+        classes = self.cased(normalize(named), named=True)
+        ranges = normalize((*self.cased(normalize(found)), *classes))
         return invert(ranges) if negated else ranges
 
     def _class_item(self, start: int, here: int) -> int | Ranges:

@@ -65,8 +65,10 @@ class PythonParser(Parser):
             raise GrammarError(_INCOMPATIBLE)
         return flags
 
-    def cased(self, ranges: Ranges) -> Ranges:
-        if not self.flags.ignore_case:
+    def cased(self, ranges: Ranges, *, named: bool = False) -> Ranges:
+        # `re` asks whether the lower case of a character is in a class such as \W, which is as much
+        # as whether the character is; it does not look for other characters of the same case.
+        if named or not self.flags.ignore_case:
             return ranges
         return python_closure(ranges, self.flags.ascii)
 
