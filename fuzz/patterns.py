@@ -171,7 +171,11 @@ class Patterns(Target):
         except (re.error, OverflowError, ValueError) as error:
             raise Fault("a pattern that re refuses was taken", error) from error
         for text in case["texts"]:
-            ours, theirs = grammar.accepts(text), asked(text)
+            try:
+                theirs = asked(text)
+            except SystemError:
+                continue  # CPython's own matcher gives up: `(|){2}+` and the like.
+            ours = grammar.accepts(text)
             if ours != theirs:
                 name = "search" if search else "fullmatch"
                 raise Fault(f"another answer than re.{name}", f"{pattern!r} on {text!r}: {ours}")
