@@ -11,6 +11,7 @@ Each is an exact regular language over decoded text:
     hostname                RFC 1123, section 2.1, but from draft 7 no label with hyphens in places
                             3 and 4: which of those are internationalised names (`xn--`) is no
                             regular question, and none is accepted
+    idn-hostname            RFC 5890, with the exceptions that idn.py states
     iri, iri-reference      RFC 3987, section 2.2
     uri-template            RFC 6570, section 2
     ipv4, ipv6              RFC 2673, section 3.2 (dotted quad); RFC 4291, section 2.2
@@ -18,9 +19,9 @@ Each is an exact regular language over decoded text:
     uuid                    RFC 4122, section 3
     json-pointer, relative-json-pointer    RFC 6901 and its relative extension
 
-`idn-hostname` and `regex` are refused where they apply to strings; names that the specification
-does not define assert nothing. A format's term is made when it is first used, some 10 to 300 terms
-each.
+`regex` is a rule of its own (regex_format.py), enforced where a string is nothing else. Names that
+the specification does not define assert nothing. A format's term is made when it is first used,
+some 10 to 300 terms each.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any
 
+from grammaton.grammar.json_schema.idn import idn_hostname_term
 from grammaton.grammar.regex import pattern_term
 
 _DAYS_31 = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
@@ -158,11 +160,9 @@ _PATTERNS = {
     "uuid": _UUID,
 }
 
-SUPPORTED_FORMATS = frozenset((*_PATTERNS, "time", "date-time"))
-KNOWN_FORMATS = SUPPORTED_FORMATS | {
-    *("idn-hostname", "regex"),
-}
-"""Formats of some draft; those not supported are refused."""
+SUPPORTED_FORMATS = frozenset((*_PATTERNS, "time", "date-time", "regex", "idn-hostname"))
+APPROXIMATE_FORMATS = frozenset(("hostname", "idn-hostname", "regex"))
+"""Formats whose languages lack some texts, which their negation would let through."""
 
 
 def format_term(store: Any, name: str) -> int:
@@ -186,6 +186,8 @@ def _make(store: Any, name: str) -> int:
     pattern = _PATTERNS.get(name)
     if pattern is not None:
         return pattern_term(store, pattern, dialect="ecma", search=False)
+    if name == "idn-hostname":
+        return idn_hostname_term(store, pattern_term(store, _HOST_LABEL, search=False))
     time = pattern_term(store, _TIME, search=False)
     if name == "date-time":
         date = pattern_term(store, _DATE + "[Tt]", search=False)

@@ -25,7 +25,6 @@ from grammaton.grammar.json_schema.document import (
     escape,
 )
 from grammaton.grammar.json_schema.formats import (
-    KNOWN_FORMATS,
     OLD_HOSTNAME,
     SUPPORTED_FORMATS,
 )
@@ -230,8 +229,6 @@ def _format(nodes: Nodes, node: Node, value: Any) -> None:
         value = OLD_HOSTNAME
     if value in SUPPORTED_FORMATS:
         _strings(node).formats.append(value)
-    elif value in KNOWN_FORMATS:
-        node.refused = [*(node.refused or ()), (STRING, "format", value)]
 
 
 def _bounds(node: Node, keyword: str, value: Any) -> Any:

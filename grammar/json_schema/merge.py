@@ -194,7 +194,7 @@ class Merger:
         if not said:
             position.scalars[self.strings.string(_ANY_STRING)] = None
             return
-        merged = string_facts(said, self.strings)
+        merged = self._regular(string_facts(said, self.strings), flat, alone=True)
         term = self.strings.string(merged)
         position.scalars[term] = None
         if term == self.strings.store.NOTHING:
@@ -204,6 +204,17 @@ class Merger:
             else:
                 reason = "no string satisfies the pattern, format and lengths together"
             position.reasons.append((owner.pointer, reason))
+
+    def _regular(self, facts: StringFacts, flat: list[Node], *, alone: bool) -> StringFacts:
+        """Facts that a term can have; `alone` if the format that has none may stand by itself."""
+        if "regex" not in facts.formats or (alone and facts == StringFacts(formats=("regex",))):
+            return facts
+        if not self.relaxed:
+            owner = next(node for node in flat if node.strings and "regex" in node.strings.formats)
+            raise unsupported(
+                owner, "format", "'regex' is enforced only where nothing else is said"
+            )
+        return replace(facts, formats=tuple(name for name in facts.formats if name != "regex"))
 
     def _add_numbers(self, position: Position, flat: list[Node], kinds: int) -> None:
         bounds = _ANY_NUMBER
@@ -247,7 +258,8 @@ class Merger:
             return int(store.NOTHING)
         if not any(node.values is not None for node in flat):
             said = [node.strings for node in flat if node.strings is not None]
-            return self.strings.text(string_facts(said, self.strings))
+            facts = string_facts(said, self.strings)
+            return self.strings.text(self._regular(facts, flat, alone=False))
         _, _, candidates = self._candidates(flat)
         fitting = [
             encoded
@@ -576,8 +588,6 @@ def _filters(node: Node, owner: Node) -> bool:
 def _refuse(flat: list[Node], kinds: int) -> None:
     """Raises for what is said of these kinds and not enforced."""
     for node in flat:
-        for wanted, keyword, value in node.refused or ():
+        for wanted, keyword, _ in node.refused or ():
             if wanted & kinds:
-                if keyword == "format":
-                    raise unsupported(node, "format", f"{value!r} is not enforced yet")
                 raise unsupported(node, keyword)

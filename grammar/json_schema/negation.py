@@ -3,12 +3,13 @@
 `not`, `if` and a `oneOf` whose schemas overlap need it. The negation of a conjunction is the union
 of the negations of its parts, down to the keywords:
 
-    type, enum of scalars         the other kinds, the other values
+    type, enum, const             the other kinds, the other values
     lengths, counts, bounds       the bound turned round; multipleOf: numbers that are none
     pattern, format               strings without it
     required                      objects that lack the key
     properties                    objects that have the key with a value the schema does not hold of
     allOf, anyOf, oneOf, $ref     by De Morgan; not, if: by cases
+    unevaluated*                  the rest holds, and not of a member that it should hold of
     contains                      other counts of items that the schema holds of
     propertyNames                 some key that the schema does not hold of
     items, additionalProperties   some item or other property that the schema does not hold of
@@ -23,6 +24,7 @@ from typing import Any
 
 from grammaton.errors import UnsupportedKeyword
 from grammaton.grammar.json_schema.document import escape
+from grammaton.grammar.json_schema.formats import APPROXIMATE_FORMATS
 from grammaton.grammar.json_schema.nodes import (
     ANYTHING,
     ARRAY,
@@ -57,17 +59,21 @@ def negate(nodes: Nodes, node: Node, schema: Node) -> None:
         return
     for _, keyword, _ in schema.refused or ():
         raise _refusal(schema, keyword)
-    if schema.is_loose:
-        raise _refusal(
-            schema, "unevaluatedItems" if schema.loose_items else "unevaluatedProperties"
-        )
     options: list[Node] = []
     pointer = node.pointer
+    for kind, loose in ((OBJECT, schema.loose_properties), (ARRAY, schema.loose_items)):
+        if loose is not None and not nodes.parse(loose).trivial:
+            wrong = nodes.made(pointer, kind)
+            wrong.same = [schema.tightened()]
+            wrong.broken = loose
+            options.append(wrong)
     if schema.kinds != ANYTHING:
         options.append(nodes.made(pointer, ANYTHING & ~schema.kinds))
     for keyword, values in schema.values or ():
         options.extend(_other_values(nodes, schema, keyword, values, pointer))
     if schema.strings is not None:
+        if not APPROXIMATE_FORMATS.isdisjoint(schema.strings.formats):
+            raise _refusal(schema, "format")
         options.extend(_strings(nodes, schema.strings, pointer))
     if schema.numbers is not None:
         options.extend(_numbers(nodes, schema.numbers, pointer))
@@ -115,18 +121,23 @@ def _no_choice(
 def _other_values(
     nodes: Nodes, schema: Node, keyword: str, values: list[Any], pointer: str
 ) -> list[Node]:
-    """All values but some scalars."""
-    if any(isinstance(value, (list, dict)) for value in values):
-        raise _refusal(schema, keyword)
+    """All values but some."""
     texts = [value for value in values if isinstance(value, str)]
     booleans = {value for value in values if isinstance(value, bool)}
     numbers = sorted({number for value in values if (number := exact(value)) is not None})
-    kinds = ARRAY | OBJECT
+    kinds = 0
+    kinds |= 0 if any(isinstance(value, list) for value in values) else ARRAY
+    kinds |= 0 if any(isinstance(value, dict) for value in values) else OBJECT
     kinds |= 0 if None in values else NULL
     kinds |= 0 if booleans else BOOLEAN
     kinds |= 0 if texts else STRING
     kinds |= 0 if numbers else NUMBER
     options = [nodes.made(pointer, kinds)]
+    for kind, sort in ((ARRAY, list), (OBJECT, dict)):
+        listed = [nodes.constant(value, pointer) for value in values if isinstance(value, sort)]
+        if listed:
+            others = [nodes.negation(constant, pointer) for constant in listed]
+            options.append(nodes.all_of([nodes.made(pointer, kind), *others], pointer))
     if len(booleans) == 1:
         other = nodes.made(pointer)
         other.values = [(keyword, [False in booleans])]

@@ -110,6 +110,7 @@ class Node:
         denied: `not`'s schema; conditions: (if, then, else); both are choices, too.
         negates: the schema that this node is the negation of.
         loose_properties, loose_items: the schemas of unevaluatedProperties and unevaluatedItems.
+        broken: a schema that some member does not satisfy which the others here do not evaluate.
         refused: (kinds, keyword, value) of keywords that are not enforced.
     """
 
@@ -117,6 +118,7 @@ class Node:
         *(
             "above",
             "arrays",
+            "broken",
             "choices",
             "conditions",
             "denied",
@@ -158,6 +160,7 @@ class Node:
         self.negates: Node | None = None
         self.loose_properties: Node | None = None
         self.loose_items: Node | None = None
+        self.broken: Node | None = None
         self.strings: Strings | None = None
         self.numbers: Bounds | None = None
         self.arrays: Arrays | None = None
@@ -167,7 +170,18 @@ class Node:
     @property
     def is_loose(self) -> bool:
         """Whether what its schemas leave unevaluated matters."""
-        return self.loose_properties is not None or self.loose_items is not None
+        return (
+            self.loose_properties is not None
+            or self.loose_items is not None
+            or self.broken is not None
+        )
+
+    def tightened(self) -> Node:
+        """This node without unevaluatedProperties and unevaluatedItems."""
+        copy = self.plain()
+        for name in ("same", "choices", "denied", "conditions"):
+            setattr(copy, name, getattr(self, name))
+        return copy
 
     @property
     def pointer(self) -> str:

@@ -34,7 +34,7 @@ from grammaton.grammar.json_schema.positions import (
     settle,
 )
 from grammaton.grammar.json_schema.strings import StringTexts
-from grammaton.grammar.json_schema.unevaluated import loose_arrays, loose_objects
+from grammaton.grammar.json_schema.unevaluated import broken_member, loose_arrays, loose_objects
 
 MAX_BRANCHES = 4096
 """Branches one position may have when its choices are multiplied out."""
@@ -107,7 +107,7 @@ class Normaliser:
         self._disjoint = Disjointness(nodes, self._relax)
         self._proofs: dict[Position, bool | None] = {}
         self._merged: dict[int, list[Node]] = {}
-        self._conjunctions: dict[int, list[Node]] = {}
+        self._conjunctions: dict[tuple[int, bool], list[Node]] = {}
 
     def _relax(self) -> Normaliser:
         return Normaliser(self.nodes, self.strings, self.numbers, closed=self.closed, relaxed=True)
@@ -156,7 +156,12 @@ class Normaliser:
         store = self.strings.store
         for branch in self._branches(position):
             pending = [(keyword, options) for keyword, options, *_ in branch.choices]
-            flat = [*branch.flat, *self._loose(branch)] if branch.seen else list(branch.flat)
+            flat = list(branch.flat)
+            if branch.seen:
+                loose = self._loose(branch)
+                if loose is None:
+                    continue
+                flat += loose
             self._merger.add(position, flat, branch.kinds, pending)
         position.scalars.pop(store.NOTHING, None)
         if position.scalars:
@@ -229,7 +234,8 @@ class Normaliser:
             if keyword == "oneOf" and not self.relaxed:
                 options = self._disjoint.exclusive(branch.flat, branch.kinds, options)
             if owners and keyword == "anyOf":
-                options = self._together(options, owner)
+                exact = any(each.broken is not None for each in owners)
+                options = self._together(options, owner, exact=exact)
             options = self._merge_values(options)
             made += len(options)
             if made > MAX_BRANCHES:
@@ -329,22 +335,25 @@ class Normaliser:
             branch.choices.append((keyword, options, node, path, owners))
         return True
 
-    def _together(self, options: list[Node], owner: Node) -> list[Node]:
+    def _together(self, options: list[Node], owner: Node, *, exact: bool) -> list[Node]:
         """The options of an anyOf under unevaluated*: those that hold together evaluate more than
-        each of them."""
-        together = self._conjunctions.get(id(options))
+        each of them. If `exact`, the others do not hold."""
+        key = (id(options), exact)
+        together = self._conjunctions.get(key)
         if together is None:
-            speaking = [option for option in options if self._evaluates(option, ())]
+            speaking = [option for option in options if exact or self._evaluates(option, ())]
             if len(speaking) > MAX_TOGETHER:
                 raise LimitExceeded(
                     f"over {MAX_TOGETHER} schemas of an anyOf evaluate members beside unevaluated "
                     f"ones (at {owner.pointer}/anyOf)"
                 )
-            together = list(options)
-            for size in range(2, len(speaking) + 1):
+            together = [] if exact else list(options)
+            for size in range(1 if exact else 2, len(speaking) + 1):
                 for some in combinations(speaking, size):
-                    together.append(self.nodes.all_of(list(some), some[0].pointer))
-            self._conjunctions[id(options)] = together
+                    others = [each for each in speaking if exact and each not in some]
+                    failed = [self.nodes.negation(each, each.pointer) for each in others]
+                    together.append(self.nodes.all_of([*some, *failed], some[0].pointer))
+            self._conjunctions[key] = together
         return together
 
     def _evaluates(self, node: Node, path: _Path) -> bool:
@@ -357,17 +366,21 @@ class Normaliser:
         inside.extend(option for _, options in node.choices or () for option in options)
         return any(self._evaluates(other, (*path, node)) for other in inside)
 
-    def _loose(self, branch: _Branch) -> list[Node]:
-        """What unevaluatedProperties and unevaluatedItems say where all choices are made."""
-        made = []
+    def _loose(self, branch: _Branch) -> list[Node] | None:
+        """What unevaluatedProperties and unevaluatedItems say where all choices are made; None if
+        nothing is left."""
+        made: list[Node | None] = []
         for owner, seen in branch.seen.items():
             if owner.loose_properties is not None:
-                objects = loose_objects(self.nodes, owner, owner.loose_properties, seen)
-                made.extend([] if objects is None else [objects])
+                made.append(loose_objects(self.nodes, owner, owner.loose_properties, seen))
             if owner.loose_items is not None:
-                arrays = loose_arrays(self.nodes, owner, owner.loose_items, seen)
-                made.extend([] if arrays is None else [arrays])
-        return made
+                made.append(loose_arrays(self.nodes, owner, owner.loose_items, seen))
+            if owner.broken is not None:
+                broken = broken_member(self.nodes, owner, owner.broken, seen)
+                if broken is None:
+                    return None
+                made.append(broken)
+        return [node for node in made if node is not None]
 
 
 def _only_lists(node: Node) -> bool:

@@ -12,11 +12,12 @@ search for a text of it, to know that there is any.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from grammaton.errors import GrammarError
 from grammaton.grammar.json_schema.formats import format_term
+from grammaton.grammar.json_schema.regex_format import RegexTexts
 from grammaton.grammar.json_schema.text import TextPieces
 from grammaton.grammar.regex import pattern_term
 
@@ -40,6 +41,9 @@ class StringFacts:
     def plain(self) -> bool:
         """Whether lengths are all that is said."""
         return not (self.patterns or self.formats or self.missing or self.wrong or self.excluded)
+
+
+_REGEX = StringFacts(formats=("regex",))
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class StringTexts:
         self._formats: dict[str, int] = {}
         self._keys: dict[KeySort, int] = {}
         self._sorts: dict[KeySort, int] = {}
+        self._regexes = RegexTexts(pieces)
 
     def string(self, facts: StringFacts) -> int:
         """A string value with these facts, quotes included; NOTHING if there is none."""
@@ -90,6 +95,8 @@ class StringTexts:
         least, most = facts.min, facts.max
         if most is not None and most < least:
             return int(store.NOTHING)
+        if facts == _REGEX:
+            return self._regexes.frame()
         if facts.plain:
             if not least and most is None:
                 return pieces.any_string_rest
@@ -154,6 +161,9 @@ class StringTexts:
             return False
         if facts.plain:
             return True
+        if "regex" in facts.formats:
+            others = tuple(name for name in facts.formats if name != "regex")
+            return self._regexes.has(value) and self.holds(replace(facts, formats=others), value)
         return self._matches(self.text(facts), value)
 
     def found(self, pattern: str, value: str) -> bool:

@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grammaton.grammar.json_schema.document import DRAFT_2020
-from grammaton.grammar.json_schema.nodes import Arrays, Node, Nodes, Objects
+from grammaton.grammar.json_schema.nodes import (
+    ARRAY,
+    OBJECT,
+    Arrays,
+    Contains,
+    Node,
+    Nodes,
+    Objects,
+)
+from grammaton.grammar.json_schema.strings import KeySort
 
 
 def loose_objects(nodes: Nodes, owner: Node, loose: Node, seen: Sequence[Node]) -> Node | None:
@@ -64,4 +73,29 @@ def loose_arrays(nodes: Nodes, owner: Node, loose: Node, seen: Sequence[Node]) -
         arrays.rest.choices = [("anyOf", [*dict.fromkeys(found), loose])]
     made = nodes.made(pointer)
     made.arrays = arrays
+    return made
+
+
+def broken_member(nodes: Nodes, owner: Node, loose: Node, seen: Sequence[Node]) -> Node | None:
+    """A member that unevaluatedProperties or unevaluatedItems should hold of and does not; None
+    where every member is evaluated. Arguments as above.
+    """
+    made = nodes.made(owner.pointer, owner.kinds)
+    wrong = nodes.negation(loose, owner.pointer)
+    if owner.kinds == OBJECT:
+        said = loose_objects(nodes, owner, loose, seen)
+        if said is None or said.objects is None:
+            return None
+        patterns = tuple(pattern for pattern, _, _ in said.objects.patterns)
+        made.objects = Objects()
+        sort = KeySort(frozenset(said.objects.properties), missing=patterns)
+        made.objects.some = [(sort, wrong)]
+        return made
+    assert owner.kinds == ARRAY
+    said = loose_arrays(nodes, owner, loose, seen)
+    if said is None or said.arrays is None or said.arrays.rest is None:
+        return None
+    made.arrays = Arrays()
+    wrong = nodes.negation(said.arrays.rest, owner.pointer)
+    made.arrays.some = [Contains(len(said.arrays.prefix), wrong, 1, None)]
     return made

@@ -1,0 +1,127 @@
+"""The format `regex`: patterns of ECMA-262 with the flag `u`, as a rule of its own.
+
+Parentheses nest, so this is no regular language and no term: it stands alone, not beside other
+formats, patterns or lengths. It is a stated approximation from inside (ECMA-262, section 22.2.1):
+every text of it is a pattern, and of the patterns it lacks
+
+- back-references (`\\1`, `\\k<name>`), the escape `\\0`, and all named groups but one,
+- counts `{m,n}` above 99,
+- ranges in classes whose ends are not printable ASCII characters written as they are,
+- property escapes but those of general categories.
+
+Cost: some 300 terms, made at the first use in a store.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations_with_replacement
+
+from grammaton._core import Recognizer
+from grammaton.grammar.json_schema.text import TextPieces
+from grammaton.grammar.regex import pattern_term
+
+_CATEGORIES = (
+    *("C", "Cc", "Cf", "Cn", "Co", "L", "LC", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn"),
+    *("N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm"),
+    *("So", "Z", "Zl", "Zp", "Zs", "Letter", "Number", "Punctuation", "Symbol", "Separator"),
+)
+_ESCAPE = (
+    r"\\(?:[dDsSwWtnvfr^$\\.*+?()\[\]{}|/]|c[A-Za-z]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}"
+    rf"|u\{{0*(?:10|[0-9A-Fa-f])?[0-9A-Fa-f]{{1,4}}\}}|[pP]\{{(?:{'|'.join(_CATEGORIES)})\}})"
+)
+_SINGLE = r"[^\^$\\.*+?()\[\]{}|]|\."
+_MOST_COUNT = 99
+_ASSERTION = r"[\^$]|\\[bB]"
+
+
+class RegexTexts:
+    """The rule of regular expressions in one store."""
+
+    def __init__(self, pieces: TextPieces) -> None:
+        self.pieces = pieces
+        self.store = pieces.store
+        self._frame: int | None = None
+
+    def frame(self) -> int:
+        """A string's body and closing quote."""
+        if self._frame is None:
+            plain = self._pattern(None)
+            whole = self._pattern(plain)
+            body = self.store.union([self._many(plain), whole])
+            self._frame = self.pieces.string_frame("REGEX", body)
+        return self._frame
+
+    def has(self, value: str) -> bool:
+        """Whether a decoded text is one."""
+        store = type(self.store)()
+        pieces = TextPieces(store, "compact")
+        text = json.dumps(value).encode()
+        start = store.concat([pieces.quote, RegexTexts(pieces).frame()])
+        return bool(Recognizer(store, start).accepts(text))
+
+    def _many(self, item: int) -> int:
+        return int(self.store.repeat(item, 0, None))
+
+    def _text(self, pattern: str) -> int:
+        """The JSON spellings of the texts of a (regular) pattern."""
+        return int(self.store.json(pattern_term(self.store, pattern, search=False)))
+
+    def _pattern(self, plain: int | None) -> int:
+        """An item of patterns without named groups; with `plain`, those, a whole pattern that has
+        exactly one."""
+        store, concat = self.store, self.store.concat
+        rule = store.rule("REGEX_ITEM" if plain is None else "NAMED_REGEX")
+        close = self._text(r"\)")
+        groups = self._text(r"\((?:\?:)?")
+        looks = self._text(r"\(\?<?[=!]")
+        quantifier = store.union([store.EMPTY, self._quantifier()])
+        if plain is None:
+            inside = self._many(store.call(rule))
+            atom = store.union(
+                [self._text(_SINGLE), self._text(_ESCAPE), self._class()],
+            )
+            items = [
+                concat([atom, quantifier]),
+                self._text(_ASSERTION + r"|\|"),
+                concat([groups, inside, close, quantifier]),
+                concat([looks, inside, close]),
+            ]
+            store.define(rule, store.union(items))
+            return int(store.call(rule))
+        name = self._text(r"\(\?<[A-Za-z_$][A-Za-z0-9_$]*>")
+        around = self._many(plain)
+        inside = store.call(rule)
+        one = store.union(
+            [
+                concat([name, around, close, quantifier]),
+                concat([groups, inside, close, quantifier]),
+                concat([looks, inside, close]),
+            ]
+        )
+        store.define(rule, concat([around, one, around]))
+        return int(store.call(rule))
+
+    def _quantifier(self) -> int:
+        store = self.store
+        numbers = [str(number) for number in range(_MOST_COUNT + 1)]
+        ranges = [
+            f"{{{low},{high}}}".encode() for low, high in combinations_with_replacement(numbers, 2)
+        ]
+        plain = pattern_term(store, r"[*+?]|\{[0-9]{1,9},?\}", search=False)
+        lazy = pattern_term(store, r"\??", search=False)
+        return int(store.json(store.concat([store.union([plain, store.literals(ranges)]), lazy])))
+
+    def _class(self) -> int:
+        """A character class; a hyphen that stands for itself is its first or last character."""
+        store = self.store
+        printable = [chr(code) for code in range(32, 127) if chr(code) not in "\\]-"]
+        ranges = [
+            f"{low}-{high}".encode() for low, high in combinations_with_replacement(printable, 2)
+        ]
+        single = pattern_term(store, r"[^\\\]\-]|\\-|" + _ESCAPE, search=False)
+        hyphen = pattern_term(store, "-?", search=False)
+        body = store.repeat(store.union([single, store.literals(ranges)]), 0, None)
+        opening = pattern_term(store, r"\[\^?", search=False)
+        closing = pattern_term(store, r"\]", search=False)
+        return int(store.json(store.concat([opening, hyphen, body, hyphen, closing])))
