@@ -3,9 +3,9 @@
     document    the schema as read: drafts, references
     keywords    what each schema says; what is refused
     text        JSON text: white space, brackets, frames
-    strings, formats, numbers    scalar languages
+    strings, formats, numbers, multiples    scalar languages; idn, regex_format: two formats
     values      enum and const
-    positions, normal, merge, disjoint    conjunctions and choices, by kind of value
+    positions, normal, merge, disjoint, negation, unevaluated    conjunctions and choices, by kind
     arrays, objects, rules       positions to rules
     lower       the entry point
 

@@ -33,11 +33,16 @@ from grammaton.grammar.json_schema.positions import (
     deciding_members,
     settle,
 )
+from grammaton.grammar.json_schema.pruning import Pruner, Said
 from grammaton.grammar.json_schema.strings import StringTexts
 from grammaton.grammar.json_schema.unevaluated import broken_member, loose_arrays, loose_objects
 
 MAX_BRANCHES = 4096
 """Branches one position may have when its choices are multiplied out."""
+FEW_BRANCHES = 64
+"""From so many branches on it pays to look which choices must be multiplied out."""
+MAX_LOOKED_AT = 20_000
+"""Options of choices that are looked at for that."""
 MAX_REFERENCES = 500
 """Schemas within each other that may hold of one value by `$ref`, `allOf` and choices."""
 MAX_TOGETHER = 6
@@ -105,6 +110,7 @@ class Normaliser:
         self.nothing.expanded = True
         self._merger = Merger(self, nodes, strings, numbers, closed=closed, relaxed=relaxed)
         self._disjoint = Disjointness(nodes, self._relax)
+        self._pruner = Pruner(nodes, self._merger.checker)
         self._proofs: dict[Position, bool | None] = {}
         self._merged: dict[int, list[Node]] = {}
         self._conjunctions: dict[tuple[int, bool], list[Node]] = {}
@@ -222,7 +228,8 @@ class Normaliser:
     def _branches(self, position: Position) -> Iterator[_Branch]:
         todo: list[_Step] = [(node, (), ()) for node in reversed(position.nodes)]
         start = _Branch({}, ANYTHING, todo, [], {})
-        stack, made = [start], 0
+        stack, made, looked_at = [start], 0, 0
+        done: set[object] = set()
         while stack:
             branch = stack.pop()
             if not self._resolve(branch, position):
@@ -230,13 +237,28 @@ class Normaliser:
             if not branch.choices or (not branch.seen and self._lists_values(branch)):
                 yield branch
                 continue
+            if made > FEW_BRANCHES and not branch.seen:
+                looked_at += sum(len(choice[1]) for choice in branch.choices)
+                if looked_at > MAX_LOOKED_AT:
+                    raise LimitExceeded(
+                        f"the choices at {branch.choices[0][2].pointer or 'the root'} multiply to "
+                        "too many to look at"
+                    )
+                key = self._prune(branch)
+                if key is None or key in done:
+                    continue
+                done.add(key)
+                if not branch.choices:
+                    yield branch
+                    continue
             keyword, options, owner, path, owners = branch.choices[0]
             if keyword == "oneOf" and not self.relaxed:
                 options = self._disjoint.exclusive(branch.flat, branch.kinds, options)
             if owners and keyword == "anyOf":
                 exact = any(each.broken is not None for each in owners)
                 options = self._together(options, owner, exact=exact)
-            options = self._merge_values(options)
+            if made <= FEW_BRANCHES or branch.seen:  # pruned lists do not last, which it goes by
+                options = self._merge_values(options)
             made += len(options)
             if made > MAX_BRANCHES:
                 raise LimitExceeded(
@@ -334,6 +356,44 @@ class Normaliser:
         for keyword, options in node.choices or ():
             branch.choices.append((keyword, options, node, path, owners))
         return True
+
+    def _prune(self, branch: _Branch) -> object:
+        """Leaves out the choices that are made, and the options that hold of nothing; the choice
+        with the fewest is to be taken first. None when the branch holds of nothing, else a key that
+        equal branches share."""
+        said = Said(branch.flat, self.nodes)
+        left = []
+        for keyword, options, owner, path, owners in branch.choices:
+            if keyword != "oneOf" or self.relaxed:
+                flat = self._flattened(options)
+                if any(self._pruner.is_implied(said, branch.kinds, option) for option in flat):
+                    continue
+                options = [
+                    option
+                    for option in flat
+                    if not self._pruner.clashes(said, branch.kinds, option)
+                ]
+                if not options:
+                    return None
+            left.append((keyword, options, owner, path, owners))
+        # The order of declared properties is that of the schemas, whichever choice comes first.
+        left.sort(key=lambda choice: len(choice[1]))
+        branch.choices = left
+        flat_key = frozenset(node.id for node in branch.flat)
+        choices = tuple(tuple(option.id for option in options) for _, options, *_ in left)
+        return flat_key, branch.kinds, choices
+
+    def _flattened(self, options: list[Node]) -> list[Node]:
+        """Options that only choose between others, as those."""
+        found: list[Node] = []
+        for option in options:
+            if option.negates is not None and self._parse(option) and not option.trivial:
+                inner = option.choices
+                if inner is not None and len(inner) == 1 and option.kinds == ANYTHING:
+                    found.extend(self._flattened(inner[0][1]))
+                    continue
+            found.append(option)
+        return found
 
     def _together(self, options: list[Node], owner: Node, *, exact: bool) -> list[Node]:
         """The options of an anyOf under unevaluated*: those that hold together evaluate more than
