@@ -376,7 +376,7 @@ class Normaliser:
                 if not options:
                     return None
             left.append((keyword, options, owner, path, owners))
-        # The order of declared properties is that of the schemas, whichever choice comes first.
+        # Under the schema's key order, properties of a choice that is taken first stand first.
         left.sort(key=lambda choice: len(choice[1]))
         branch.choices = left
         flat_key = frozenset(node.id for node in branch.flat)

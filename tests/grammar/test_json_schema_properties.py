@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -16,7 +17,7 @@ from jsonschema.validators import extend
 
 from grammaton._core import Recognizer
 from grammaton.errors import UnsatisfiableGrammar, UnsupportedKeyword
-from grammaton.grammar.json_schema import grammar_from_json_schema
+from grammaton.grammar.json_schema import grammar_from_json_schema, normal
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -206,8 +207,15 @@ def texts_of(value: Any) -> list[bytes]:
     ]
 
 
-@given(st.data())
-def test_any_order_accepts_the_valid_and_stops_the_rest(data: st.DataObject) -> None:
+@pytest.mark.parametrize("few", [normal.FEW_BRANCHES, -1], ids=["multiplied", "pruned"])
+@given(data=st.data())
+def test_any_order_accepts_the_valid_and_stops_the_rest(few: int, data: st.DataObject) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(normal, "FEW_BRANCHES", few)
+        _check_any_order(data)
+
+
+def _check_any_order(data: st.DataObject) -> None:
     schema = rooted(data.draw(schemas()), data.draw(schemas(depth=1)))
     note(json.dumps(schema))
     supported, language = compiled(schema, key_order="any")
