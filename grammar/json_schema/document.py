@@ -240,18 +240,17 @@ class Document:
         """The resource a subschema belongs to, given the one around it."""
         if not isinstance(raw, dict) or raw is outer.root:
             return outer
+        if outer.id_keyword not in raw:
+            return outer
         draft, lacking = outer.draft, outer.lacking
         if "$schema" in raw:
             draft, lacking = self._dialect(raw["$schema"], f"{pointer}/$schema")
-        if ("id" if draft <= DRAFT_4 else "$id") not in raw:
-            return outer
         base = self._bases.get(id(raw))
         if base is None:
-            base = Resource("", raw, pointer, draft, lacking)
-            uri = self.own_id(raw, base)
+            uri = self.own_id(raw, outer)
             if uri is None:
                 return outer
-            base.uri = urldefrag(urljoin(outer.uri, uri))[0]
+            base = Resource(urldefrag(urljoin(outer.uri, uri))[0], raw, pointer, draft, lacking)
             self._bases[id(raw)] = base
         return self.entered(base, outer.scope)
 
