@@ -1,33 +1,48 @@
 #include "automata/machine.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "grammar/normalise.hpp"
 
 namespace grammaton {
 
+namespace {
+
+// Larger sets are popped through the memo.
+constexpr int kFewFrames = 4;
+// Larger groups are looked up by term.
+constexpr std::size_t kFewGroups = 16;
+// From here on it pays to remember the continuations of a part of a set.
+constexpr std::uint64_t kManyLinks = 16;
+
+}  // namespace
+
 Machine::Machine(TermStore& store, const Limits& limits) : store_(store), limits_(limits) {
   frames_.push_back({kEmpty, kEmptySet});  // kBottom
-  intern_set({});
-  const FrameId bottom[] = {kBottom};
-  intern_set(bottom);
+  links_.push_back({kBottom, kEmptySet});  // kEmptySet: never followed
+  popped_of_.push_back(kNone);
+  intern_link(kBottom, kEmptySet);
 }
 
 void Machine::begin_step() {
   store_.begin_step();
-  step_end_ = frames_.size() + sets_.size() + limits_.max_step_terms;
+  step_links_ = 0;
+}
+
+void Machine::follow_links(std::size_t count) {
+  step_links_ += count;
+  if (step_links_ > limits_.max_step_links) {
+    throw LimitFault(
+        "one step followed more than max_step_links = " + std::to_string(limits_.max_step_links) +
+        " links between stack frames; the grammar is too ambiguous to follow");
+  }
 }
 
 void Machine::check_room() const {
-  const std::uint64_t used = frames_.size() + sets_.size();
-  if (used >= limits_.max_frames || members_.size() >= 4 * limits_.max_frames) {
-    throw LimitFault(
-        "the stacks need more than max_frames = " + std::to_string(limits_.max_frames) + " frames");
-  }
-  if (used >= step_end_) {
-    throw LimitFault(
-        "one step made more than max_step_terms = " + std::to_string(limits_.max_step_terms) +
-        " new stack frames; the grammar is too ambiguous to follow");
+  if (frames_.size() + links_.size() + popped_groups_.size() >= limits_.max_frames) {
+    throw LimitFault("the stacks need more than max_frames = " +
+                     std::to_string(limits_.max_frames) + " frames and links");
   }
 }
 
@@ -43,70 +58,203 @@ FrameId Machine::intern_frame(Term term, SetId parents) {
   return id;
 }
 
-SetId Machine::intern_set(std::span<const FrameId> frames) {
-  const std::uint64_t h = hash_words(frames);
-  const SetId known =
-      set_lookup_.find(h, [&](SetId i) { return std::ranges::equal(this->frames(i), frames); });
+SetId Machine::intern_link(FrameId frame, SetId rest) {
+  const std::uint64_t h = mix64(frame + 1, rest);
+  const SetId known = link_lookup_.find(
+      h, [&](SetId i) { return links_[i].frame == frame && links_[i].rest == rest; });
   if (known != kNone) return known;
   check_room();
-  const auto id = static_cast<SetId>(sets_.size());
-  sets_.emplace_back(static_cast<std::uint32_t>(members_.size()),
-                     static_cast<std::uint32_t>(frames.size()));
-  members_.insert(members_.end(), frames.begin(), frames.end());
-  set_lookup_.insert(h, id);
+  follow_links(1);
+  const auto id = static_cast<SetId>(links_.size());
+  links_.push_back({frame, rest});
+  popped_of_.push_back(kNone);
+  link_lookup_.insert(h, id);
   return id;
 }
 
 SetId Machine::unite(SetId a, SetId b) {
   if (a == b || b == kEmptySet) return a;
   if (a == kEmptySet) return b;
-  std::vector<FrameId> all;
-  std::ranges::set_union(frames(a), frames(b), std::back_inserter(all));
-  return intern_set(all);
+  path_.clear();
+  while (a != b && a != kEmptySet && b != kEmptySet) {
+    const Link x = links_[a];
+    const Link y = links_[b];
+    path_.push_back(std::max(x.frame, y.frame));
+    if (x.frame >= y.frame) a = x.rest;
+    if (y.frame >= x.frame) b = y.rest;
+  }
+  follow_links(path_.size());
+  SetId result = a == kEmptySet ? b : a;
+  for (std::size_t i = path_.size(); i-- > 0;) result = intern_link(path_[i], result);
+  return result;
+}
+
+SetId Machine::unite_all(std::span<const Group> parts) {
+  if (parts.size() == 1) return parts[0].parents;
+  if (parts.size() == 2) return unite(parts[0].parents, parts[1].parents);
+  path_.clear();
+  merging_.clear();
+  for (const Group& part : parts) {
+    if (part.parents != kEmptySet) merging_.emplace_back(links_[part.parents].frame, part.parents);
+  }
+  std::ranges::make_heap(merging_);
+  const auto take = [this] {
+    std::ranges::pop_heap(merging_);
+    const auto taken = merging_.back();
+    merging_.pop_back();
+    return taken;
+  };
+  SetId result = kEmptySet;
+  std::size_t followed = 0;
+  while (!merging_.empty()) {
+    const auto [frame, set] = take();
+    ++followed;
+    while (!merging_.empty() && merging_.front().second == set) take();
+    if (merging_.empty()) {
+      result = set;
+      break;
+    }
+    if (path_.empty() || path_.back() != frame) path_.push_back(frame);
+    const SetId rest = links_[set].rest;
+    if (rest == kEmptySet) continue;
+    merging_.emplace_back(links_[rest].frame, rest);
+    std::ranges::push_heap(merging_);
+  }
+  follow_links(followed);
+  if (!path_.empty() && result != kEmptySet && links_[result].frame == path_.back())
+    result = links_[result].rest;
+  for (std::size_t i = path_.size(); i-- > 0;) result = intern_link(path_[i], result);
+  return result;
+}
+
+// Whether all frames of `set` except `left_out` are in `of`.
+bool Machine::is_subset_but(SetId set, FrameId left_out, SetId of) {
+  std::size_t followed = 0;
+  bool result = true;
+  for (; result && set != kEmptySet && set != of; set = links_[set].rest, ++followed) {
+    const FrameId frame = links_[set].frame;
+    if (frame == left_out) continue;
+    for (; of != kEmptySet && links_[of].frame > frame; of = links_[of].rest) ++followed;
+    result = of != kEmptySet && links_[of].frame == frame;
+  }
+  follow_links(followed);
+  return result;
+}
+
+// What may follow `term` again and again without leaving its language: r* after a term that ends in
+// r*, and what left recursion leaves of a rule. kNothing when nothing.
+Term Machine::absorbed(Term term) {
+  TermFacts& known = facts(term);
+  if (known.absorbed == kNone) {
+    Term last = term;
+    while (store_.node(last).kind == Kind::Concat) last = store_.node(last).b;
+    const Node& n = store_.node(last);
+    known.absorbed = kNothing;
+    if (n.kind == Kind::Repeat && n.b == 0 && n.c == kUnbounded) {
+      known.absorbed = last;
+    } else if (n.kind == Kind::Call) {
+      known.absorbed = store_.rule_info(n.a).loop;
+    } else if (n.kind == Kind::Union && store_.operands(last).size() == 2) {
+      // The empty text or a call.
+      for (const Term t : store_.operands(last)) {
+        if (t != kEmpty && store_.node(t).kind == Kind::Call && store_.nullable(last))
+          known.absorbed = store_.rule_info(store_.node(t).a).loop;
+      }
+    }
+  }
+  return known.absorbed;
 }
 
 SetId Machine::push(Term rest, SetId parents) {
   if (rest == kEmpty) return parents;  // a tail call pushes nothing
-  const FrameId frame = intern_frame(rest, parents);
-  return intern_set({&frame, 1});
+  const Term loop = absorbed(rest);
+  while (loop != kNothing) {
+    // Onto a frame (loop, P) and other frames that are all in P: the same texts follow from P.
+    std::size_t followed = 0;
+    SetId at = parents;
+    for (; at != kEmptySet && frames_[links_[at].frame].term != loop; at = links_[at].rest)
+      ++followed;
+    follow_links(followed);
+    if (at == kEmptySet) break;
+    const FrameId frame = links_[at].frame;
+    if (!is_subset_but(parents, frame, frames_[frame].parents)) break;
+    parents = frames_[frame].parents;
+  }
+  // A frame that may be empty will be popped with what is below it, which is quick to find now.
+  if (store_.nullable(rest)) popped(parents);
+  return intern_link(intern_frame(rest, parents), kEmptySet);
 }
 
-bool Machine::add(Groups& groups, Term term, SetId parents) {
-  for (Group& group : groups.items) {
-    if (group.term == term) {
-      const SetId before = group.parents;
-      group.parents = unite(before, parents);
-      return group.parents != before;
+std::size_t Machine::add(Groups& groups, Term term, SetId parents) {
+  const std::size_t count = groups.items.size();
+  std::size_t at = count;
+  if (count < kFewGroups) {
+    for (at = 0; at < count && groups.items[at].term != term;) ++at;
+  } else {
+    if (!indexed_) {
+      indexed_ = true;
+      if (++index_round_ == 0) {  // four billion rounds on, old places could seem new
+        for (TermFacts& known : term_facts_) known.place = {0, 0};
+        index_round_ = 1;
+      }
+      for (std::size_t i = 0; i < count; ++i)
+        facts(groups.items[i].term).place = {index_round_, static_cast<std::uint32_t>(i)};
+    }
+    auto& place = facts(term).place;
+    if (place.first == index_round_) {
+      at = place.second;
+    } else {
+      place = {index_round_, static_cast<std::uint32_t>(count)};
     }
   }
-  groups.items.push_back({term, parents});
-  return true;
+  if (at == count) {
+    groups.items.push_back({term, parents});
+  } else {
+    groups.items[at].parents = unite(groups.items[at].parents, parents);
+  }
+  return at;
 }
 
 SetId Machine::start(Term term) {
   Groups groups;
-  add(groups, term, kBottomSet);
+  groups.items.push_back({term, kBottomSet});
   return intern(groups);
+}
+
+std::vector<FrameId> Machine::frames(SetId set) const {
+  std::vector<FrameId> found;
+  for (; set != kEmptySet; set = links_[set].rest) found.push_back(links_[set].frame);
+  std::ranges::reverse(found);
+  return found;
 }
 
 void Machine::load(SetId configuration, Groups& out) const {
   out.clear();
-  for (const FrameId id : frames(configuration))
-    out.items.push_back({frames_[id].term, frames_[id].parents});
+  for (SetId set = configuration; set != kEmptySet; set = links_[set].rest) {
+    const Frame& frame = frames_[links_[set].frame];
+    out.items.push_back({frame.term, frame.parents});
+  }
 }
 
 SetId Machine::intern(Groups& groups) {
-  std::vector<FrameId> ids;
-  ids.reserve(groups.items.size());
-  for (const Group& group : groups.items) ids.push_back(intern_frame(group.term, group.parents));
-  std::ranges::sort(ids);
-  return intern_set(ids);
+  path_.clear();
+  for (const Group& group : groups.items) path_.push_back(intern_frame(group.term, group.parents));
+  std::ranges::sort(path_);
+  SetId result = kEmptySet;
+  for (const FrameId frame : path_) result = intern_link(frame, result);
+  return result;
 }
 
 void Machine::pop(SetId set, Groups& out) {
-  const auto [start, count] = sets_[set];
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const FrameId id = members_[start + i];
+  indexed_ = false;
+  int count = 0;
+  for (SetId at = set; at != kEmptySet && count <= kFewFrames; at = links_[at].rest) ++count;
+  if (count > kFewFrames) {
+    pop_closed(set, out);
+    return;
+  }
+  for (SetId at = set; at != kEmptySet; at = links_[at].rest) {
+    const FrameId id = links_[at].frame;
     if (id == kBottom) {
       out.ended = true;
     } else {
@@ -115,43 +263,149 @@ void Machine::pop(SetId set, Groups& out) {
   }
 }
 
-void Machine::close(Groups& groups) {
-  // A group whose parents grow is visited again. Pops go strictly down the stacks and the left-call
-  // graph has no cycle, so this ends.
-  work_.clear();
-  for (std::size_t i = 0; i < groups.items.size(); ++i) work_.push_back(groups.items[i].term);
-  auto added = [&](Term term, SetId parents) {
-    if (add(groups, term, parents)) work_.push_back(term);
+// The continuations of a set, and of those that may be empty, and so on.
+void Machine::pop_closed(SetId set, Groups& out) {
+  if (set == kBottomSet) {
+    out.ended = true;
+    return;
+  }
+  const Link top = links_[set];
+  if (top.rest == kEmptySet && !store_.nullable(frames_[top.frame].term)) {
+    add(out, frames_[top.frame].term, frames_[top.frame].parents);
+    return;
+  }
+  const Popped known = popped(set);
+  out.ended = out.ended || known.ended;
+  for (std::uint32_t i = 0; i < known.count; ++i) {
+    const Group group = popped_groups_[known.begin + i];
+    add(out, group.term, group.parents);
+  }
+}
+
+// Remembered for every set it is asked of, and for what a large one holds below its top, which is
+// where the next step's set often joins. Not for all that it passes: so memory stays linear in the
+// number of steps, and a set that shares its links with one popped before costs the difference.
+Machine::Popped Machine::popped(SetId set) {
+  if (popped_of_[set] != kNone) return popped_[popped_of_[set]];
+  const std::uint64_t before = step_links_;
+  const Popped result = gather(set);
+  const SetId rest = links_[set].rest;
+  if (step_links_ - before > kManyLinks && popped_of_[rest] == kNone) gather(rest);
+  return result;
+}
+
+Machine::Popped Machine::gather(SetId set) {
+  Popped result{static_cast<std::uint32_t>(popped_groups_.size()), 0, false};
+  gathered_.clear();
+  const auto take = [&](SetId of) {
+    const Popped& part = popped_[popped_of_[of]];
+    const auto begin = popped_groups_.begin() + part.begin;
+    gathered_.insert(gathered_.end(), begin, begin + part.count);
+    result.ended = result.ended || part.ended;
   };
-  while (!work_.empty()) {
-    const Term term = work_.back();
-    work_.pop_back();
-    if (!store_.nullable(term) && !store_.has(term, kFirstCall)) continue;
-    const auto found = std::ranges::find(groups.items, term, &Group::term);
-    const SetId parents = found->parents;
-    if (store_.nullable(term)) {
-      const auto [start, count] = sets_[parents];
-      for (std::uint32_t i = 0; i < count; ++i) {
-        const FrameId id = members_[start + i];
-        if (id == kBottom) {
-          groups.ended = true;
-        } else {
-          added(frames_[id].term, frames_[id].parents);
-        }
-      }
+  for (SetId at = set; at != kEmptySet; at = links_[at].rest) {
+    if (popped_of_[at] != kNone) {
+      take(at);
+      break;
     }
-    if (store_.has(term, kFirstCall)) {
-      const std::size_t count = store_.first_calls(term).size();
-      for (std::size_t i = 0; i < count; ++i) {
-        const FirstCall call = store_.first_calls(term)[i];
-        added(store_.body(call.rule, call.param), push(call.rest, parents));
+    const FrameId id = links_[at].frame;
+    if (id == kBottom) {
+      result.ended = true;
+      continue;
+    }
+    gathered_.push_back({frames_[id].term, frames_[id].parents});
+    if (store_.nullable(frames_[id].term)) take(frames_[id].parents);  // known since push()
+  }
+  follow_links(gathered_.size() + 1);
+  std::ranges::sort(gathered_, [](const Group& x, const Group& y) {
+    return std::tie(x.term, x.parents) < std::tie(y.term, y.parents);
+  });
+  gathered_.erase(std::unique(gathered_.begin(), gathered_.end()), gathered_.end());
+  for (std::size_t i = 0; i < gathered_.size();) {
+    std::size_t j = i + 1;
+    while (j < gathered_.size() && gathered_[j].term == gathered_[i].term) ++j;
+    const SetId parents = unite_all({gathered_.data() + i, j - i});
+    popped_groups_.push_back({gathered_[i].term, parents});
+    ++result.count;
+    i = j;
+  }
+  popped_of_[set] = static_cast<std::uint32_t>(popped_.size());
+  popped_.push_back(result);
+  return result;
+}
+
+Machine::TermFacts& Machine::facts(Term term) {
+  if (term >= term_facts_.size())
+    term_facts_.resize(std::max<std::size_t>(term + 1, store_.size()));
+  return term_facts_[term];
+}
+
+// The longest chain of first calls from `term`: a body ranks below every term that calls it first.
+std::uint32_t Machine::rank(Term term) {
+  if (facts(term).rank != kNone) return facts(term).rank;
+  struct Place {
+    Term term;
+    std::size_t next_call;
+    std::uint32_t rank;
+  };
+  std::vector<Place> path{{term, 0, 0}};
+  for (;;) {
+    Place& here = path.back();
+    if (here.next_call < store_.first_calls(here.term).size()) {
+      const FirstCall call = store_.first_calls(here.term)[here.next_call++];
+      const Term body = store_.body(call.rule, call.param);
+      if (facts(body).rank == kNone) {
+        path.push_back({body, 0, 0});
+      } else {
+        here.rank = std::max(here.rank, facts(body).rank + 1);
       }
+      continue;
+    }
+    const std::uint32_t found = here.rank;
+    facts(here.term).rank = found;
+    path.pop_back();
+    if (path.empty()) return found;
+    path.back().rank = std::max(path.back().rank, found + 1);
+  }
+}
+
+void Machine::close(Groups& groups) {
+  indexed_ = false;
+  // Pops first: no body is nullable, so what is pushed in this step is not popped in it.
+  const std::size_t count = groups.items.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Group group = groups.items[i];
+    if (store_.nullable(group.term)) pop_closed(group.parents, groups);
+  }
+  // Then calls, from the highest rank down: a term's parents are complete when its turn comes.
+  calling_.clear();
+  const auto call_later = [&](std::size_t index) {
+    // A caller on its own needs no rank, and most are.
+    if (calling_.size() == 1) calling_[0].first = rank(groups.items[calling_[0].second].term);
+    calling_.emplace_back(calling_.empty() ? 0 : rank(groups.items[index].term), index);
+    std::ranges::push_heap(calling_);
+  };
+  for (std::size_t i = 0; i < groups.items.size(); ++i) {
+    if (store_.has(groups.items[i].term, kFirstCall)) call_later(i);
+  }
+  while (!calling_.empty()) {
+    std::ranges::pop_heap(calling_);
+    const Group caller = groups.items[calling_.back().second];
+    calling_.pop_back();
+    const std::size_t calls = store_.first_calls(caller.term).size();
+    for (std::size_t i = 0; i < calls; ++i) {
+      const FirstCall call = store_.first_calls(caller.term)[i];
+      const Term body = store_.body(call.rule, call.param);
+      const std::size_t known = groups.items.size();
+      const std::size_t at = add(groups, body, push(call.rest, caller.parents));
+      if (at == known && store_.has(body, kFirstCall)) call_later(at);
     }
   }
 }
 
 void Machine::step(const Groups& closed, unsigned byte, Groups& out) {
   out.clear();
+  indexed_ = false;
   for (const Group& group : closed.items) {
     const Term next = store_.step(group.term, byte);
     if (next != kNothing) add(out, next, group.parents);

@@ -1,14 +1,18 @@
 // The machine: sets of stacks over the rows of a term store (docs/machine.md).
 //
-// A *frame* is (term, parents): what is still to be said, then any of the parents. A *set* is an
-// interned, sorted list of frames; a *configuration* is a set whose frames have distinct terms, so
-// a configuration is one integer, a fork copies it and a rollback pops a list. Frames and sets are
-// hash-consed one level deep: merging deeper would be exponential. `kBottom` is the end of the
-// text.
+// A *frame* is (term, parents): what is still to be said, then any of the parents. A *set* of
+// frames is interned as a list, newest frame first: a *link* is a frame and the set of the others,
+// so sets that grow or shrink at the top share their links, and a step of an ambiguous grammar with
+// thousands of stacks costs a few links. A *configuration* is a set whose frames have distinct
+// terms, so a configuration is one integer, a fork copies it and a rollback pops a list. Frames and
+// sets are hash-consed one level deep: merging deeper would be exponential. `kBottom` is the end of
+// the text.
 //
 // While a step is under way the configuration lives as *groups*, pairs (term, parents) that are not
 // interned. A step over a byte is: pop what may end, enter what begins with a call, then one row
-// look-up a group. With one group and no call in sight that is a DFA step.
+// look-up a group. With one group and no call in sight that is a DFA step. Each call of a term is
+// pushed once a step, with all its parents, so a text of n bytes makes O(n) frames, whatever the
+// grammar; following them costs at most O(n) links a frame.
 #pragma once
 
 #include <cstdint>
@@ -56,14 +60,11 @@ class Machine {
   static constexpr SetId kBottomSet = 1;
 
   SetId start(Term term);
-  std::span<const FrameId> frames(SetId set) const {
-    return {members_.data() + sets_[set].first, sets_[set].second};
-  }
+  std::vector<FrameId> frames(SetId set) const;  // oldest first
   Frame frame(FrameId id) const { return frames_[id]; }
-
   void load(SetId configuration, Groups& out) const;
   SetId intern(Groups& groups);
-  // The continuations of a set, as groups.
+  // The continuations of a set, as groups; of a large set, with those that close() would add.
   void pop(SetId set, Groups& out);
 
   // Adds what can be reached without a byte: continuations of nullable terms, bodies of calls.
@@ -72,30 +73,66 @@ class Machine {
   void step(const Groups& closed, unsigned byte, Groups& out);
   // Whether a token may end here: some branch stands at a place where one may.
   bool token_may_end(const Groups& groups);
-  // A step may make max_step_terms terms, and as many frames.
+  // A step may make max_step_terms terms, and follow or make max_step_links links.
   void begin_step();
 
   SetId push(Term rest, SetId parents);
   std::size_t frame_count() const { return frames_.size(); }
-  std::size_t set_count() const { return sets_.size(); }
+  std::size_t set_count() const { return links_.size(); }
 
  private:
+  struct Link {
+    FrameId frame;  // newer than all of `rest`
+    SetId rest;
+  };
+  // A set's continuations, closed under popping: items [begin, begin + count) of popped_groups_.
+  struct Popped {
+    std::uint32_t begin;
+    std::uint32_t count;
+    bool ended;
+  };
+  // What a machine knows of a term that can begin with a call, or end a frame.
+  struct TermFacts {
+    std::uint32_t rank = kNone;  // above the ranks of the bodies it calls first
+    Term absorbed = kNone;       // see absorbed()
+    // Its index among many groups, in the round (below) that found it.
+    std::pair<std::uint32_t, std::uint32_t> place{0, 0};
+  };
+
   FrameId intern_frame(Term term, SetId parents);
-  SetId intern_set(std::span<const FrameId> frames);
+  SetId intern_link(FrameId frame, SetId rest);
   SetId unite(SetId a, SetId b);
+  SetId unite_all(std::span<const Group> parts);
+  bool is_subset_but(SetId set, FrameId left_out, SetId of);
+  void pop_closed(SetId set, Groups& out);
+  Popped popped(SetId set);
+  Popped gather(SetId set);
+  std::uint32_t rank(Term term);
+  Term absorbed(Term term);
+  TermFacts& facts(Term term);
   void check_room() const;
-  // True when the group is new or its parents grew.
-  bool add(Groups& groups, Term term, SetId parents);
+  void follow_links(std::size_t count);
+  // The index of the group; parents are merged into an old one.
+  std::size_t add(Groups& groups, Term term, SetId parents);
 
   TermStore& store_;
   Limits limits_;
   std::vector<Frame> frames_;
-  std::vector<FrameId> members_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> sets_;
+  std::vector<Link> links_;
   InternTable frame_lookup_;
-  InternTable set_lookup_;
-  std::vector<std::uint32_t> work_;
-  std::uint64_t step_end_ = ~std::uint64_t{0};
+  InternTable link_lookup_;
+  std::vector<std::uint32_t> popped_of_;  // by set: an index into popped_
+  std::vector<Popped> popped_;
+  std::vector<Group> popped_groups_;
+  std::vector<TermFacts> term_facts_;
+  std::uint64_t step_links_ = 0;
+  bool indexed_ = false;  // whether the groups that grow have their places in term_facts_
+  std::uint32_t index_round_ = 0;
+  // Scratch of one call, kept for its memory.
+  std::vector<std::pair<std::uint32_t, std::size_t>> calling_;
+  std::vector<FrameId> path_;
+  std::vector<std::pair<FrameId, SetId>> merging_;
+  std::vector<Group> gathered_;
 };
 
 // Follows a text through a machine: the position of one sequence without a vocabulary.

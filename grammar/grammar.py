@@ -315,7 +315,7 @@ class Grammar:
         """Whether a text is in the language; bytes are taken as UTF-8.
 
         Raises:
-            GrammarError: not a text, or the grammar is left recursive.
+            GrammarError: not a text.
             LimitExceeded: see `grammaton.Limits`.
         """
         data = _question(text)

@@ -5,107 +5,12 @@
 #include <map>
 #include <set>
 
+#include "grammar/left_recursion.hpp"
+#include "grammar/rule_facts.hpp"
+
 namespace grammaton {
 
 namespace {
-
-// The rules a term reaches, callees before callers where there is no cycle.
-std::vector<Rule> reachable_rules(TermStore& store, Term start) {
-  std::vector<Rule> order;
-  std::vector<bool> rule_seen(store.rule_count(), false);
-  std::vector<bool> term_seen(store.size(), false);
-  struct Visit {
-    bool leave;  // the rule is done: append it
-    std::uint32_t id;
-    bool is_rule;
-  };
-  std::vector<Visit> stack{{false, start, false}};
-  while (!stack.empty()) {
-    const Visit visit = stack.back();
-    stack.pop_back();
-    if (visit.is_rule) {
-      if (visit.leave) {
-        order.push_back(visit.id);
-        continue;
-      }
-      if (rule_seen[visit.id]) continue;
-      rule_seen[visit.id] = true;
-      const RuleInfo& info = store.rule_info(visit.id);
-      if (!info.defined) throw GrammarFault("rule `" + info.name + "` is used but never defined");
-      stack.push_back({true, visit.id, true});
-      if (!info.is_template) stack.push_back({false, info.body, false});
-      for (const Alternative& alternative : info.alternatives) {
-        stack.push_back({false, alternative.head, false});
-        stack.push_back({false, alternative.tail, false});
-        if (alternative.next != kNone) stack.push_back({false, alternative.next, true});
-      }
-      continue;
-    }
-    if (term_seen[visit.id] || !store.has(visit.id, kHasCall)) continue;
-    term_seen[visit.id] = true;
-    const Node& n = store.node(visit.id);
-    switch (n.kind) {
-      case Kind::Concat:
-        stack.push_back({false, n.a, false});
-        stack.push_back({false, n.b, false});
-        break;
-      case Kind::Union:
-        for (const Term t : store.operands(visit.id)) stack.push_back({false, t, false});
-        break;
-      case Kind::Repeat:
-        stack.push_back({false, n.a, false});
-        break;
-      case Kind::Call:
-        stack.push_back({false, n.a, true});
-        break;
-      default:
-        break;
-    }
-  }
-  return order;
-}
-
-// Rules whose body contains the empty text: a least fixpoint. Templates never do.
-class NullableRules {
- public:
-  NullableRules(TermStore& store, const std::vector<Rule>& order)
-      : store_(store), of_(store.rule_count(), false) {
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const Rule rule : order) {
-        const RuleInfo& info = store.rule_info(rule);
-        if (!of_[rule] && !info.is_template && holds(info.body)) of_[rule] = changed = true;
-      }
-    }
-  }
-  bool rule(Rule rule) const { return of_[rule]; }
-  bool holds(Term t) const {
-    if (store_.nullable(t)) return true;
-    if (!store_.has(t, kHasCall)) return false;
-    const Node& n = store_.node(t);
-    switch (n.kind) {
-      case Kind::Concat: {
-        Term rest = t;
-        for (; store_.node(rest).kind == Kind::Concat; rest = store_.node(rest).b) {
-          if (!holds(store_.node(rest).a)) return false;
-        }
-        return holds(rest);
-      }
-      case Kind::Union:
-        return std::ranges::any_of(store_.operands(t), [this](Term u) { return holds(u); });
-      case Kind::Repeat:
-        return holds(n.a);
-      case Kind::Call:
-        return of_[n.a];
-      default:
-        return false;
-    }
-  }
-
- private:
-  TermStore& store_;
-  std::vector<bool> of_;
-};
 
 class Copy {
  public:
@@ -115,6 +20,7 @@ class Copy {
     auto& memo = restricted ? restricted_ : plain_;
     if (memo.size() < source_.size()) memo.resize(source_.size(), kNone);
     if (memo[t] != kNone) return memo[t];
+    if (facts_.ends && source_.has(t, kHasCall) && !facts_.ends(t)) return memo[t] = kNothing;
     const Node n = source_.node(t);
     Term result = kNothing;
     switch (n.kind) {
@@ -190,19 +96,23 @@ class Copy {
     return made;
   }
 
-  // From here on, calls that cannot end become nothing, and those that may be empty an option.
-  void set_rule_facts(const NullableRules* nullable, std::function<bool(Rule, Param)> can_end) {
-    nullable_ = nullable;
-    can_end_ = std::move(can_end);
-  }
+  // What is known of source terms and rules.
+  struct Facts {
+    std::function<bool(Term)> ends;      // of terms with calls
+    std::function<bool(Rule)> nullable;  // may be empty
+    std::function<bool(Rule)> has_text;  // of nullable rules: may be more than empty
+  };
+  // From here on, what cannot end becomes nothing, and calls that may be empty an option.
+  void set_facts(Facts facts) { facts_ = std::move(facts); }
 
  private:
   Term call(Rule source_rule, Param source_param) {
-    if (can_end_ && !can_end_(source_rule, source_param)) return kNothing;
-    const Param param = target_.param(source_.param_value(source_param));
+    // A plain rule has one body, whatever the parameter.
+    const bool plain = facts_.ends && !source_.rule_info(source_rule).is_template;
+    const Param param = plain ? 0 : target_.param(source_.param_value(source_param));
     const Term made = target_.call(rule(source_rule), param);
-    if (nullable_ != nullptr && nullable_->rule(source_rule)) return target_.join({kEmpty, made});
-    return made;
+    if (!facts_.nullable || !facts_.nullable(source_rule)) return made;
+    return facts_.has_text(source_rule) ? target_.join({kEmpty, made}) : kEmpty;
   }
 
   [[noreturn]] static void throw_residual() {
@@ -234,16 +144,21 @@ class Copy {
   std::vector<Term> plain_;
   std::vector<Term> restricted_;
   std::map<Rule, Rule> rules_;
-  const NullableRules* nullable_ = nullptr;
-  std::function<bool(Rule, Param)> can_end_;
+  Facts facts_;
 };
 
 // Which rules can end: a least fixpoint over their bodies, with call-free parts copied into the
-// target store, where characters are restricted and emptiness is decided.
+// target store, where characters are restricted and emptiness is decided. Templates, whose calls
+// differ by parameter, make it a search in rounds.
 class ProductiveRules {
  public:
-  ProductiveRules(TermStore& source, TermStore& target, Copy& copy, const std::vector<Rule>& order)
+  ProductiveRules(TermStore& source, TermStore& target, Copy& copy, Term start,
+                  const std::vector<Rule>& order)
       : source_(source), target_(target), copy_(copy), of_(source.rule_count(), false) {
+    if (std::ranges::none_of(order, [&](Rule r) { return source.rule_info(r).is_template; })) {
+      find_plain(start, order);
+      return;
+    }
     // Short searches first: one that runs long usually waits for a rule that a later round settles.
     find(order, kShortSearch);
     if (gave_up_) find(order, source.limits().max_step_terms);
@@ -301,6 +216,18 @@ class ProductiveRules {
 
  private:
   static constexpr std::uint64_t kShortSearch = 512;
+
+  void find_plain(Term start, const std::vector<Rule>& order) {
+    const std::vector<Term> roots = roots_of(source_, start, order);
+    const LeastFixpoint ending(source_, roots, LeastFixpoint::Sequences::AllParts,
+                               [this](Term t) -> std::optional<bool> {
+                                 if (source_.has(t, kHasCall)) return std::nullopt;
+                                 return !target_.is_empty(copy_.term(t, true));
+                               });
+    known_.resize(source_.size());
+    for (Term t = 0; t < known_.size(); ++t) known_[t] = ending.holds(t) ? 1 : 2;
+    for (const Rule rule : order) of_[rule] = ending.holds(source_.rule_info(rule).body);
+  }
 
   void find(const std::vector<Rule>& order, std::uint64_t search_limit) {
     search_limit_ = search_limit;
@@ -403,89 +330,47 @@ class ProductiveRules {
   std::set<std::pair<Rule, Param>> templates_that_end_;
 };
 
-// t without the empty text.
-Term without_empty(TermStore& store, Term t) {
-  if (!store.nullable(t)) return t;
-  const Node n = store.node(t);
-  switch (n.kind) {
-    case Kind::Empty:
-      return kNothing;
-    case Kind::Concat: {
-      std::vector<Term> spine;
-      Term rest = t;
-      for (; store.node(rest).kind == Kind::Concat; rest = store.node(rest).b)
-        spine.push_back(store.node(rest).a);
-      Term whole = rest;
-      Term some = without_empty(store, rest);
-      for (std::size_t i = spine.size(); i-- > 0;) {
-        some = store.join({store.concat(without_empty(store, spine[i]), whole), some});
-        whole = store.concat(spine[i], whole);
-      }
-      return some;
-    }
-    case Kind::Union: {
-      const std::vector<Term> items(store.operands(t).begin(), store.operands(t).end());
-      std::vector<Term> kept;
-      for (const Term u : items) kept.push_back(without_empty(store, u));
-      return store.join(std::move(kept));
-    }
-    case Kind::Repeat: {
-      const Term some = without_empty(store, n.a);
-      return store.concat(some, store.repeat(some, 0, n.c == kUnbounded ? kUnbounded : n.c - 1));
-    }
-    default:
-      return store.intersect({t, store.raw_complement(kEmpty)});
-  }
-}
+// Of rules whose body may be empty: those whose body may also be something else.
+class NullableRulesWithText {
+ public:
+  NullableRulesWithText(TermStore& source, TermStore& target, Copy& copy,
+                        const std::vector<Rule>& order, const NullableRules& nullable,
+                        ProductiveRules& ends, WithoutEmpty& without_empty)
+      : source_(source),
+        has_text_(source, roots(source, order, nullable), LeastFixpoint::Sequences::AnyPart,
+                  [&](Term t) -> std::optional<bool> {
+                    if (!ends.ends(t)) return false;
+                    if (!nullable.holds(t)) return true;
+                    if (source.has(t, kHasCall)) return std::nullopt;
+                    return !target.is_empty(without_empty.of(copy.term(t, true)));
+                  }) {}
+  bool rule(Rule rule) const { return has_text_.holds(source_.rule_info(rule).body); }
 
-void refuse_left_recursion(TermStore& store) {
-  std::vector<std::vector<Rule>> edges(store.rule_count());
-  for (Rule rule = 0; rule < store.rule_count(); ++rule) {
-    const RuleInfo info = store.rule_info(rule);
-    auto add = [&](Term t) {
-      for (const FirstCall& c : store.first_calls(t)) edges[rule].push_back(c.rule);
-    };
-    if (!info.is_template) add(info.body);
-    for (const Alternative& alternative : info.alternatives) add(alternative.head);
-  }
-  std::vector<std::uint8_t> state(store.rule_count(), 0);  // 1: on the path, 2: done
-  for (Rule start = 0; start < store.rule_count(); ++start) {
-    std::vector<std::pair<Rule, std::size_t>> path;
-    if (state[start] == 0) path.emplace_back(start, 0);
-    while (!path.empty()) {
-      auto& [rule, next] = path.back();
-      state[rule] = 1;
-      if (next == edges[rule].size()) {
-        state[rule] = 2;
-        path.pop_back();
-        continue;
-      }
-      const Rule callee = edges[rule][next++];
-      if (state[callee] == 1) {
-        std::string cycle = store.rule_info(callee).name;
-        bool inside = false;
-        for (const auto& [r, unused] : path) {
-          if (inside) cycle += " -> " + store.rule_info(r).name;
-          inside = inside || r == callee;
-        }
-        throw GrammarFault("left recursion is not supported: " + cycle + " -> " +
-                           store.rule_info(callee).name + "; rewrite `a: a b | c` as `a: c b*`");
-      }
-      if (state[callee] == 0) path.emplace_back(callee, 0);
+ private:
+  static std::vector<Term> roots(TermStore& source, const std::vector<Rule>& order,
+                                 const NullableRules& nullable) {
+    std::vector<Term> bodies;
+    for (const Rule rule : order) {
+      if (nullable.rule(rule)) bodies.push_back(source.rule_info(rule).body);
     }
+    return bodies;
   }
-}
 
-// Adds the definitions of `order`'s rules. With `ends`, only what can end, and no empty bodies.
-void copy_rules(TermStore& source, TermStore& target, Copy& copy, const std::vector<Rule>& order,
-                ProductiveRules* ends) {
+  TermStore& source_;
+  LeastFixpoint has_text_;
+};
+
+// Copies the definitions of `order`'s rules: templates are defined, bodies of plain rules returned
+// by rule of the target, kNone for others. With `ends`, only what can end.
+std::vector<Term> copy_rules(TermStore& source, TermStore& target, Copy& copy,
+                             const std::vector<Rule>& order, ProductiveRules* ends) {
+  std::vector<std::pair<Rule, Term>> bodies;
   bool dropped = false;
   for (const Rule rule : order) {
     const RuleInfo& info = source.rule_info(rule);
     if (!info.is_template) {
       if (ends != nullptr && !ends->call_ends(rule, 0)) continue;
-      const Term body = copy.term(info.body, true);
-      target.define(copy.rule(rule), ends == nullptr ? body : without_empty(target, body));
+      bodies.emplace_back(copy.rule(rule), copy.term(info.body, true));
       continue;
     }
     std::vector<Alternative> alternatives;
@@ -503,6 +388,9 @@ void copy_rules(TermStore& source, TermStore& target, Copy& copy, const std::vec
     target.define_template(copy.rule(rule), std::move(alternatives));
   }
   if (dropped) target.check_templates();
+  std::vector<Term> by_rule(target.rule_count(), kNone);
+  for (const auto& [rule, body] : bodies) by_rule[rule] = body;
+  return by_rule;
 }
 
 }  // namespace
@@ -510,23 +398,30 @@ void copy_rules(TermStore& source, TermStore& target, Copy& copy, const std::vec
 NormalForm normalise(TermStore& source, Term start, const Spelling& spelling,
                      const Limits& limits) {
   const std::vector<Rule> order = reachable_rules(source, start);
-  const NullableRules nullable(source, order);
+  const NullableRules nullable(source, start, order);
   NormalForm form;
   form.store = TermStore::with_json_strings(limits);
-  form.store->merge_keys();
-  if (!spelling.all) form.store->restrict_characters(spelling.whole, spelling.joined);
-  Copy copy(source, *form.store);
-  ProductiveRules ends(source, *form.store, copy, order);
+  TermStore& target = *form.store;
+  target.merge_keys();
+  if (!spelling.all) target.restrict_characters(spelling.whole, spelling.joined);
+  Copy copy(source, target);
+  ProductiveRules ends(source, target, copy, start, order);
   if (!ends.ends(start)) {
     throw UnsatisfiableFault(spelling.all
                                  ? "no text satisfies the grammar"
                                  : "no text that this vocabulary can spell satisfies the grammar");
   }
-  copy.set_rule_facts(&nullable,
-                      [&ends](Rule rule, Param param) { return ends.call_ends(rule, param); });
+  WithoutEmpty without_empty(target);
+  const NullableRulesWithText has_text(source, target, copy, order, nullable, ends, without_empty);
+  copy.set_facts({[&](Term t) { return ends.ends(t); },
+                  [&](Rule rule) { return nullable.rule(rule); },
+                  [&](Rule rule) { return has_text.rule(rule); }});
   form.start = copy.term(start, true);
-  copy_rules(source, *form.store, copy, order, &ends);
-  refuse_left_recursion(*form.store);
+  std::vector<Term> bodies = copy_rules(source, target, copy, order, &ends);
+  for (Term& body : bodies) {
+    if (body != kNone) body = without_empty.of(body);
+  }
+  define_without_left_recursion(target, bodies, form.start, without_empty);
   return form;
 }
 
@@ -534,20 +429,23 @@ Term import_term(TermStore& target, TermStore& source, Term term) {
   const std::vector<Rule> order = reachable_rules(source, term);
   Copy copy(source, target);
   const Term result = copy.term(term, true);
-  copy_rules(source, target, copy, order, nullptr);
+  const std::vector<Term> bodies = copy_rules(source, target, copy, order, nullptr);
+  for (Rule rule = 0; rule < bodies.size(); ++rule) {
+    if (bodies[rule] != kNone) target.define(rule, bodies[rule]);
+  }
   return result;
 }
 
 bool accepts_empty(TermStore& store, Term term) {
   const std::vector<Rule> order = reachable_rules(store, term);
-  return NullableRules(store, order).holds(term);
+  return NullableRules(store, term, order).holds(term);
 }
 
 bool accepts_nothing(TermStore& store, Term term) {
   const std::vector<Rule> order = reachable_rules(store, term);
   TermStore scratch(store.limits());
   Copy copy(store, scratch);
-  return !ProductiveRules(store, scratch, copy, order).ends(term);
+  return !ProductiveRules(store, scratch, copy, term, order).ends(term);
 }
 
 }  // namespace grammaton

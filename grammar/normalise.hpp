@@ -2,8 +2,8 @@
 //
 // The copy is made once per constraint and establishes what the machine relies on
 // (docs/machine.md): no rule body is nullable (N becomes N' | empty), every term and rule can end,
-// the left-call graph has no cycle, and every character can be spelled by the vocabulary. About 100
-// ns a term.
+// no rule begins with a call that leads back to it (left_recursion.hpp), and every character can be
+// spelled by the vocabulary. About 100 ns a term.
 #pragma once
 
 #include "grammar/terms.hpp"
@@ -23,7 +23,8 @@ struct NormalForm {
   Term start = kNothing;
 };
 
-// Throws GrammarFault (undefined rule, left recursion), UnsatisfiableFault (no text is left).
+// Throws GrammarFault (undefined rule, left recursion through a template), UnsatisfiableFault (no
+// text is left).
 NormalForm normalise(TermStore& source, Term start, const Spelling& spelling, const Limits& limits);
 
 // Copies a term and the rules it reaches from one store into another, unchanged.

@@ -64,6 +64,7 @@ struct Limits {
   std::uint64_t max_terms = 4'000'000;
   std::uint64_t max_step_terms = 100'000;
   std::uint64_t max_frames = 4'000'000;
+  std::uint64_t max_step_links = 20'000'000;
   std::uint64_t max_walk_nodes = 20'000'000;
   std::uint64_t mask_cache_bytes = std::uint64_t{64} << 20;
   std::uint64_t frame_cache_bytes = std::uint64_t{512} << 20;
@@ -191,6 +192,8 @@ struct RuleInfo {
   bool is_template = false;
   Term body = kNothing;
   std::vector<Alternative> alternatives;
+  // Texts that may follow a text of this rule without leaving its language (left_recursion.cpp).
+  Term loop = kNothing;
 };
 
 class TermStore {
@@ -229,6 +232,7 @@ class TermStore {
   Rule rule(std::string name);
   void define(Rule rule, Term body);
   void define_template(Rule rule, std::vector<Alternative> alternatives);
+  void set_loop(Rule rule, Term loop) { rules_[rule].loop = loop; }
   Param param(ParamValue value);
   const ParamValue& param_value(Param param) const { return params_[param]; }
   const RuleInfo& rule_info(Rule rule) const { return rules_[rule]; }

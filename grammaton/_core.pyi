@@ -58,9 +58,10 @@ class TermStore:
         """A new rule, to be defined later; recursion goes through rules. Names are for printing."""
     def define(self, rule: int, body: int) -> None: ...
     def define_template(self, rule: int, alternatives: Sequence[Alternative]) -> None:
-        """A rule whose body depends on its parameter. No head may be nullable. The caller sees to
-        it that every reachable (rule, parameter) can end, unless an alternative's head is NOTHING:
-        then alternatives that lead to no end are left out when they are reached."""
+        """A rule whose body depends on its parameter. No head may be nullable, nor lead back to the
+        rule at its own beginning. The caller sees to it that every reachable (rule, parameter) can
+        end, unless an alternative's head is NOTHING: then alternatives that lead to no end are left
+        out when they are reached."""
     def param(self, bits: Sequence[int] = ..., counters: Sequence[int] = ...) -> int:
         """A parameter value: a set of bits and a list of counters. Id 0 is no bits, no counters."""
     def call(self, rule: int, param: int = 0) -> int: ...
@@ -88,7 +89,8 @@ class Recognizer:
     """A machine over bytes without a vocabulary: what `Grammar.accepts` runs on."""
 
     def __init__(self, store: TermStore, start: int, limits: Limits = ...) -> None:
-        """GrammarError (left recursion, undefined rule), UnsatisfiableGrammar, LimitExceeded."""
+        """GrammarError (left recursion through a template, undefined rule), UnsatisfiableGrammar,
+        LimitExceeded."""
     def accepts(self, text: bytes) -> bool: ...
     def accepts_prefix(self, text: bytes) -> bool: ...
     def longest_prefix(self, text: bytes) -> int:

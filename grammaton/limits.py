@@ -19,9 +19,10 @@ class Limits:
 
     Attributes:
         max_terms: terms in one store (about 60 bytes each, derivatives included).
-        max_step_terms: new terms, and new frames, that one call (`accept`, `fill_mask`, `is_empty`)
-            may make.
-        max_frames: stack frames and frame sets in one constraint (about 40 bytes each).
+        max_step_terms: new terms that one call (`accept`, `fill_mask`, `is_empty`) may make.
+        max_frames: stack frames, and links between them, in one constraint (about 50 bytes each).
+        max_step_links: links between stack frames that one call (`accept`, `fill_mask`, a byte of
+            `Grammar.accepts`) may follow or make, some ten million a second.
         max_walk_nodes: trie nodes one mask may visit.
         mask_cache_bytes: finished masks kept by one constraint; the cache is emptied when full.
         frame_cache_bytes: frame masks kept by one vocabulary; the cache is emptied when full.
@@ -30,6 +31,7 @@ class Limits:
     max_terms: int = 4_000_000
     max_step_terms: int = 100_000
     max_frames: int = 4_000_000
+    max_step_links: int = 20_000_000
     max_walk_nodes: int = 20_000_000
     mask_cache_bytes: int = 64 * 2**20
     frame_cache_bytes: int = 512 * 2**20

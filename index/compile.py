@@ -31,7 +31,7 @@ def compile(
         A constraint: `constraint.matcher()` starts a sequence.
 
     Raises:
-        GrammarError: the grammar can't be run (a rule that refers to itself at its own start).
+        GrammarError: the grammar can't be run (a rule with parameters that can begin with itself).
         VocabularyError: `vocabulary` is no `Vocabulary`.
         UnsatisfiableGrammar: no text satisfies the grammar, or none that these tokens can spell.
         LimitExceeded: the grammar needs more than `limits` allow.

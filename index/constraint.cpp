@@ -146,7 +146,7 @@ std::vector<std::vector<Term>> Constraint::stacks(SetId state, std::size_t limit
   std::vector<Term> terms;
   while (!path.empty() && found.size() < limit) {
     auto& [set, next] = path.back();
-    const std::span<const FrameId> frames = machine_->frames(set);
+    const std::vector<FrameId> frames = machine_->frames(set);
     if (next == frames.size()) {
       path.pop_back();
       if (!terms.empty()) terms.pop_back();

@@ -11,8 +11,8 @@ permits completes it. A mask tries every token. The end-of-sequence ids are allo
 the text may end; they, other special ids and tokens without bytes never match text.
 
 Cost: a mask is one Earley column for every whole-character prefix of a token, a millisecond or so
-a token on small grammars. Left recursion is accepted here (the core refuses it). Limits are taken
-for the signatures' sake and not enforced.
+a token on small grammars. Left recursion is accepted here, through templates too (the core refuses
+those). Limits are taken for the signatures' sake and not enforced.
 """
 
 from __future__ import annotations

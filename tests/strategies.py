@@ -4,9 +4,9 @@ A *plan* describes a grammar as plain data: expressions are nested tuples, rules
 `Plan.build(store)` makes the same grammar in any store with the builder methods of
 `grammaton._core.TermStore`, so that one drawn plan feeds the core and the reference alike.
 
-A rule's expressions are *guarded* where a character has certainly been read: only there may a
-rule be called that stands at or before the calling rule, so plans are never left-recursive. They
-may be ambiguous, mutually recursive, nullable, unproductive, and empty.
+Plans may be ambiguous, mutually recursive, left-recursive, nullable, unproductive, and empty. Half
+of them are not left-recursive: their expressions are *guarded* where a character has certainly
+been read, and only there may a rule be called that stands at or before the calling rule.
 
 Texts use a small alphabet, so that grammars, vocabularies and texts meet often.
 """
@@ -216,7 +216,7 @@ def _reads(expression: Expression) -> bool:
 def _body(
     draw: st.DrawFn, rule: int, calls: Sequence[Expression], depth: int, guarded: bool
 ) -> Expression:
-    """An expression inside `rule`; unguarded calls go to later rules only."""
+    """An expression inside `rule`; where not `guarded`, calls go to later rules only."""
     callable_now = [call for call in calls if guarded or call[1] > rule]
     kinds = ["leaf", "leaf", "regular"] + ["call"] * (3 * bool(callable_now))
     if depth > 0:
@@ -241,10 +241,11 @@ def _body(
 
 @st.composite
 def recursive_plans(draw: st.DrawFn, max_rules: int = 4) -> Plan:
-    """Plans of up to `max_rules` rules that call each other, without left recursion."""
+    """Plans of up to `max_rules` rules that call each other, left-recursive ones too."""
     count = draw(st.integers(1, max_rules))
     calls: list[Expression] = [("call", rule, (), ()) for rule in range(count)]
-    rules = tuple(_body(draw, rule, calls, 2, False) for rule in range(count))
+    left_recursive = draw(st.booleans())
+    rules = tuple(_body(draw, rule, calls, 2, left_recursive) for rule in range(count))
     start = calls[0] if draw(st.booleans()) else _body(draw, -1, calls, 1, False)
     return Plan(start, rules)
 
@@ -298,7 +299,8 @@ def template_plans(draw: st.DrawFn) -> Plan:
     calls: list[Expression] = [("call", rule, (), ()) for rule in plain]
     calls += [("call", rule, *draw(values)) for rule in templates]
     rules: list[Any] = [_rows(draw, rule, templates, calls) for rule in templates]
-    rules += [_body(draw, rule, calls, 2, False) for rule in plain]
+    left_recursive = draw(st.booleans())
+    rules += [_body(draw, rule, calls, 2, left_recursive) for rule in plain]
     start = calls[-1] if draw(st.booleans()) else _body(draw, -1, calls, 1, False)
     for _ in range(len(templates) + 1):
         stuck = _stuck_rules(Plan(start, tuple(rules)))
@@ -332,6 +334,36 @@ def _stuck_rules(plan: Plan) -> set[int]:
 def plans() -> st.SearchStrategy[Plan]:
     """Plans of every kind."""
     return st.one_of(regular_plans(), recursive_plans(), template_plans(), framed_plans())
+
+
+# Plain context-free grammars
+
+Productions = tuple[tuple[tuple[str | int, ...], ...], ...]
+"""For each rule its alternatives: sequences of one-letter texts and indices of rules."""
+
+
+@st.composite
+def productions(draw: st.DrawFn, max_rules: int = 4, letters: str = "ab") -> Productions:
+    """Grammars of any shape over a few letters; rule 0 is the start."""
+    count = draw(st.integers(1, max_rules))
+    rules = st.integers(0, count - 1)
+    symbols: st.SearchStrategy[str | int] = st.sampled_from(letters) | rules | rules
+    alternatives = st.lists(
+        st.lists(symbols, max_size=3).map(tuple), min_size=1, max_size=3, unique=True
+    ).map(tuple)
+    return tuple(draw(alternatives) for _ in range(count))
+
+
+def plan_of(grammar: Productions) -> Plan:
+    """The same grammar as a plan."""
+    parts: list[Expression] = []
+    for alternatives in grammar:
+        ways = [
+            ("concat", tuple(_mark(s) if isinstance(s, str) else ("call", s, (), ()) for s in way))
+            for way in alternatives
+        ]
+        parts.append(("union", tuple(ways)))
+    return Plan(("call", 0, (), ()), tuple(parts))
 
 
 # Frames: what the core studies once and shares, wherever it stands

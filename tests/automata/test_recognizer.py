@@ -174,18 +174,6 @@ def test_deep_nesting(depth: int) -> None:
     assert not recognizer.accepts_prefix(b"[" * depth + b"]" * (depth + 1))
 
 
-@pytest.mark.parametrize("length", [1, 2, 7, 60])
-def test_ambiguous_right_recursion_stays_small(length: int) -> None:
-    store = TermStore()
-    rule = store.rule("s")
-    call = store.call(rule)
-    a = store.literal(b"a")
-    store.define(rule, store.union([a, store.concat([a, call]), store.concat([a, call, call])]))
-    recognizer = Recognizer(store, call)
-    assert recognizer.accepts(b"a" * length)
-    assert recognizer.longest_prefix(b"a" * length + b"b") == length
-
-
 def test_shared_stacks_do_not_merge_deeply() -> None:
     """The grammar on which canonical merging of whole stacks is exponential."""
     store = TermStore()
@@ -207,22 +195,6 @@ def test_shared_stacks_do_not_merge_deeply() -> None:
         assert recognizer.accepts_prefix(text)
         assert recognizer.accepts(text + b"z" + b"y" * (k + 1))
         assert not recognizer.accepts(text + b"z" + b"x" * (k + 1))
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        ("concat", (("call", 0, (), ()), ("text", "a"))),
-        ("union", (("text", "b"), ("concat", (("call", 0, (), ()), ("text", "a"))))),
-        ("concat", (("repeat", ("text", "a"), 0, 1), ("call", 0, (), ()), ("text", "a"))),
-        ("union", (("call", 0, (), ()), ("text", "a"))),
-    ],
-)
-def test_left_recursion_is_refused(body: tuple[object, ...]) -> None:
-    store = TermStore()
-    start = Plan(("call", 0, (), ()), (("union", (body, ("text", "c"))),)).build(store)
-    with pytest.raises(GrammarError):
-        Recognizer(store, start)
 
 
 def test_undefined_rules_are_refused() -> None:
