@@ -1,13 +1,20 @@
-"""The engines of the mask benchmark behind one small interface, grammaton among them.
+"""The engines of the benchmarks behind one small interface, grammaton among them.
 
 Every engine gets the same bytes for each token, the same special ids and the same end of sequence,
 one thread, and the options that bring the languages as near to each other as they go: keys in the
-schema's order, additional properties as the schema says, whitespace flexible or none.
+schema's order, additional properties as the schema says, whitespace flexible where the engine has
+that (`whitespace_of` says what each writes). Caches across grammars are on where there are any.
+
+A *constraint* is a schema compiled by one engine; making one is what `compile` costs, and what an
+engine puts off until its first mask is in the first mask. Engines are imported when they are made.
 """
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -16,6 +23,10 @@ from numpy.typing import NDArray
 from bench.walks import EOS_TOKEN_ID
 
 Mask = NDArray[np.int32]
+
+
+Whitespace = Literal["flexible", "spaced", "compact"]
+"""Between JSON tokens: any, exactly what `json.dumps` writes, or none."""
 
 
 class Refused(Exception):
@@ -46,8 +57,11 @@ class Peer(Protocol):
     def start(self, constraint: Any, out: Mask) -> Driven:
         """A sequence at the beginning, with masks going to `out` of shape (W,)."""
 
-    def states(self, constraint: Any) -> int:
-        """How many different masks a constraint has computed, or 0 when the engine doesn't tell."""
+    def counters(self, constraint: Any) -> dict[str, int]:
+        """What a constraint has done so far, or nothing when the engine doesn't tell.
+
+        `mask_misses`, the masks that had to be computed, is always among what is told.
+        """
 
 
 class Grammaton:
@@ -76,8 +90,9 @@ class Grammaton:
         fill_mask = matcher.fill_mask
         return Driven(matcher.accept, lambda: fill_mask(out))
 
-    def states(self, constraint: Any) -> int:
-        return int(constraint.stats()["mask_misses"])
+    def counters(self, constraint: Any) -> dict[str, int]:
+        counters: dict[str, int] = constraint.stats()
+        return counters
 
 
 class LLGuidance:
@@ -119,15 +134,17 @@ class LLGuidance:
         fill, pointer, size = constraint.unsafe_compute_mask_ptr, out.ctypes.data, out.nbytes
         return Driven(constraint.consume_token, lambda: fill(pointer, size))
 
-    def states(self, constraint: Any) -> int:
+    def counters(self, constraint: Any) -> dict[str, int]:
         del constraint
-        return 0
+        return {}
 
 
 class XGrammar:
-    """XGrammar, compiling on one thread."""
+    """XGrammar, compiling on one thread: all masks at once, or each when it is needed ("JIT")."""
 
-    def __init__(self, tokens: list[bytes], special: dict[str, int], compact: bool) -> None:
+    def __init__(
+        self, tokens: list[bytes], special: dict[str, int], compact: bool, *, jit: bool = False
+    ) -> None:
         del special  # no text in `tokens`, which is what XGrammar goes by
         import xgrammar
 
@@ -136,7 +153,9 @@ class XGrammar:
             {"any_whitespace": False, "separators": (",", ":")} if compact else {}
         )
         info = xgrammar.TokenizerInfo(tokens, vocab_size=len(tokens), stop_token_ids=[EOS_TOKEN_ID])
-        self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+        self._compiler = xgrammar.GrammarCompiler(
+            info, max_threads=1, enable_dynamic_compilation=jit
+        )
 
     def compile(self, schema: Any) -> Any:
         try:
@@ -155,13 +174,113 @@ class XGrammar:
 
         return Driven(matcher.accept_token, fill_row)
 
-    def states(self, constraint: Any) -> int:
+    def counters(self, constraint: Any) -> dict[str, int]:
         del constraint
-        return 0
+        return {}
+
+
+class GLRMask:
+    """GLRMask. It knows one spelling of whitespace, that of `json.dumps`.
+
+    It compiles on a thread of its own, so that only the CPU time of the whole process tells what it
+    costs.
+    """
+
+    def __init__(self, tokens: list[bytes], special: dict[str, int], compact: bool) -> None:
+        del special  # no text in `tokens`; an id without text never matches
+        if compact:
+            raise ValueError("GLRMask has no JSON without whitespace")
+        os.environ["RAYON_NUM_THREADS"] = "1"  # read at the first compile
+        import glrmask
+
+        texts = {i: text for i, text in enumerate(tokens) if text}
+        self._vocabulary = glrmask.Vocab.from_id_to_bytes(texts)
+        self._grammar = glrmask.Grammar
+        self._sequence = glrmask.Expr.sequence
+        self._end = glrmask.TokenSet([EOS_TOKEN_ID])
+
+    def compile(self, schema: Any) -> Any:
+        try:
+            grammar = self._grammar.from_json_schema(schema)
+            whole = self._grammar.from_expr(self._sequence(grammar, self._end))
+            return whole.compile(self._vocabulary)
+        except ValueError as error:
+            raise Refused(str(error)) from error
+
+    def start(self, constraint: Any, out: Mask) -> Driven:
+        state = constraint.start()
+        fill = state.fill_mask
+        return Driven(state.commit_token, lambda: fill(out))
+
+    def counters(self, constraint: Any) -> dict[str, int]:
+        del constraint
+        return {}
+
+
+class Outlines:
+    """outlines-core: a schema becomes a regex, the regex an automaton over all tokens."""
+
+    def __init__(self, tokens: list[bytes], special: dict[str, int], compact: bool) -> None:
+        del special  # no text in `tokens`
+        import outlines_core
+
+        ids: dict[bytes, list[int]] = {}
+        for i, text in enumerate(tokens):
+            if text:
+                ids.setdefault(text, []).append(i)
+        self._blank = "" if compact else "[ ]?"
+        self._vocabulary = outlines_core.Vocabulary(EOS_TOKEN_ID, ids)
+        self._index = outlines_core.Index
+        self._guide = outlines_core.Guide
+        self._regex = outlines_core.json_schema.build_regex_from_schema
+
+    def compile(self, schema: Any) -> Any:
+        try:
+            return self._index(self._regex(json.dumps(schema), self._blank), self._vocabulary)
+        except (ValueError, RuntimeError) as error:
+            raise Refused(str(error)) from error
+
+    def start(self, constraint: Any, out: Mask) -> Driven:
+        guide = self._guide(constraint)
+        advance, write = guide.advance, guide.write_mask_into
+        pointer, words, width = out.ctypes.data, out.size, out.itemsize
+
+        def accept(token_id: int) -> bool:
+            try:
+                advance(token_id, False)
+            except ValueError:
+                return False
+            return True
+
+        return Driven(accept, lambda: write(pointer, words, width))
+
+    def counters(self, constraint: Any) -> dict[str, int]:
+        del constraint
+        return {}
 
 
 PEERS: dict[str, Callable[[list[bytes], dict[str, int], bool], Peer]] = {
     "grammaton": Grammaton,
     "llguidance": LLGuidance,
     "xgrammar": XGrammar,
+    "xgrammar-jit": partial(XGrammar, jit=True),
+    "glrmask": GLRMask,
+    "outlines-core": Outlines,
 }
+
+PACKAGES = {
+    "grammaton": "grammaton",
+    "llguidance": "llguidance",
+    "xgrammar": "xgrammar",
+    "xgrammar-jit": "xgrammar",
+    "glrmask": "glrmask",
+    "outlines-core": "outlines-core",
+}
+"""The distribution that each engine comes in."""
+
+
+def whitespace_of(engine: str, *, compact: bool) -> Whitespace:
+    """What the masks of an engine allow between JSON tokens."""
+    if engine == "glrmask":
+        return "spaced"
+    return "compact" if compact else "flexible"

@@ -2,7 +2,7 @@
 
 `read` is from a tokenizer.json, `load` from what `Vocabulary.save` wrote; `trie` follows either.
 
-    python -m bench.startup
+    python -m bench startup
 
 Each import runs in a fresh interpreter and is timed after numpy is there. Times are CPU
 milliseconds, the least of ten.
@@ -10,10 +10,11 @@ milliseconds, the least of ten.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -48,8 +49,12 @@ def read() -> Vocabulary:
     return Vocabulary.from_tokenizers(tokenizer_path(), eos_token_ids=[EOS_TOKEN_ID])
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench startup", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.parse_args(arguments)
     with TemporaryDirectory() as folder:
         saved = Path(folder, "vocabulary")
         read().save(saved)
@@ -66,7 +71,3 @@ def main() -> None:
         }
         for name, measure in measures.items():
             print(f"{name:12s}{min(measure() for _ in range(REPEATS)) * 1e3:8.1f} ms")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""What the mask benchmark walks over: schemas, an instance of each as tokens, places of masks.
+"""What the mask benchmarks walk over: schemas, an instance of each as tokens, places of masks.
 
 A *walk* is one valid instance of one schema, as the token ids of the benchmark's tokenizer. The
 mask before token i belongs to the byte offset where that token begins, so there is one mask more
@@ -19,8 +19,13 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from grammaton import Vocabulary
+
 EOS_TOKEN_ID = 1
 """DeepSeek's `<｜end▁of▁sentence｜>`."""
+
+LONGEST_INSTANCE = 8_000
+"""Characters beyond which an instance is walked only if it is the first."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class Walk:
         in_string: for each of the `len(token_ids) + 1` masks, whether it is inside a JSON string.
         starts: for each mask, the offset in `text` where it stands.
         text: the instance.
+        instances: all short instances of the schema as (valid, token ids), the walk's own first.
     """
 
     name: str
@@ -42,6 +48,7 @@ class Walk:
     in_string: list[bool]
     starts: list[int]
     text: str
+    instances: list[tuple[bool, list[int]]]
 
 
 def tokenizer_path() -> Path:
@@ -54,8 +61,15 @@ def tokenizer_path() -> Path:
     return Path(spec.origin).parent / "tokenizer.json"
 
 
+def vocabulary() -> Vocabulary:
+    """The vocabulary of the tokenizer that walks are written in."""
+    return Vocabulary.from_tokenizers(tokenizer_path(), eos_token_ids=EOS_TOKEN_ID)
+
+
 def shuffled_walks(data: Path, seed: int, *, compact: bool) -> Iterator[Walk]:
     """Walks over the data set in a fixed random order: the first valid instance of each schema.
+
+    No engine is asked which schemas it likes.
 
     Args:
         data: `jsonschemabench-dev.jsonl.xz`, one `{"id", "schema", "tests"}` a line.
@@ -67,17 +81,34 @@ def shuffled_walks(data: Path, seed: int, *, compact: bool) -> Iterator[Walk]:
     with lzma.open(data, "rt", encoding="utf-8") as file:
         lines = file.readlines()
     random.Random(seed).shuffle(lines)
+    separators = (",", ":") if compact else None
+
+    def write(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False, separators=separators)
+
     for line in lines:
         entry = json.loads(line)
-        instances = [test["data"] for test in entry["tests"] if test["valid"]]
-        if instances:
-            separators = (",", ":") if compact else None
-            text = json.dumps(instances[0], ensure_ascii=False, separators=separators)
+        tests = [(test["valid"], write(test["data"])) for test in entry["tests"]]
+        tests.sort(key=lambda test: not test[0])
+        if tests and tests[0][0]:
+            text = tests[0][1]
             encoding = tokenizer.encode(text, add_special_tokens=False)
             inside = _string_interior(text)
             starts = [*(start for start, _ in encoding.offsets), len(text)]
-            in_string = [inside[start] for start in starts]
-            yield Walk(entry["id"], entry["schema"], encoding.ids, in_string, starts, text)
+            instances = [
+                (valid, tokenizer.encode(other, add_special_tokens=False).ids)
+                for valid, other in tests
+                if len(other) <= LONGEST_INSTANCE
+            ]
+            yield Walk(
+                name=entry["id"],
+                schema=entry["schema"],
+                token_ids=encoding.ids,
+                in_string=[inside[start] for start in starts],
+                starts=starts,
+                text=text,
+                instances=instances,
+            )
 
 
 def save(walks: list[Walk], path: Path) -> None:
@@ -87,7 +118,10 @@ def save(walks: list[Walk], path: Path) -> None:
 
 def load(path: Path) -> list[Walk]:
     """Reads what `save` wrote."""
-    return [Walk(**walk) for walk in json.loads(path.read_text(encoding="utf-8"))]
+    walks = json.loads(path.read_text(encoding="utf-8"))
+    for walk in walks:
+        walk["instances"] = [(valid, token_ids) for valid, token_ids in walk["instances"]]
+    return [Walk(**walk) for walk in walks]
 
 
 def _string_interior(text: str) -> list[bool]:

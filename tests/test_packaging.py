@@ -63,7 +63,7 @@ def test_importing_grammaton_is_light() -> None:
 
 
 def test_importing_grammaton_loads_little_beyond_numpy() -> None:
-    """29 modules; front ends come when they are used. `python -m bench.startup` times it."""
+    """29 modules; front ends come when they are used. `python -m bench startup` times it."""
     new = run_python(
         "import sys, numpy\nbefore = set(sys.modules)\nimport grammaton\n"
         "grammaton.Grammar, grammaton.Vocabulary, grammaton.compile\n"

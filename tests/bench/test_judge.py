@@ -1,0 +1,68 @@
+"""Verdicts on disputed tokens, on schemas whose answers are plain to see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bench.judge import (
+    ALLOWER,
+    CONVENTION,
+    FORBIDDER,
+    FORMAT,
+    INVALID,
+    UNDECIDED,
+    is_plain,
+    judge,
+    parse,
+)
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "string", "format": "ipv4"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("rejoined", "led", "verdict"),
+    [
+        ([b'{"a": 1'], [b'{"a": 2}'], FORBIDDER),
+        ([b'{"a": "x"}', b'{"a": 1}'], [], FORBIDDER),
+        ([b'{ "a": 1}'], [], CONVENTION),
+        ([b'{"a":1}'], [], CONVENTION),
+        ([b'{"b": "1.2.3.4", "a": 1}'], [], CONVENTION),
+        ([b'{"\\u0061": 1}'], [b'{"a": "x"}'], CONVENTION),
+        ([b'{"a": "x"}'], [b'{"a": "x"}'], ALLOWER),
+        ([], [b'{"a": 1, "a": 1}'], ALLOWER),
+        ([], [b'{"b": "x"}'], FORMAT),
+        ([b'{"a": "x"}'], [], UNDECIDED),
+    ],
+)
+def test_verdicts(rejoined: list[bytes], led: list[bytes], verdict: str) -> None:
+    def lead() -> Iterator[bytes]:
+        return iter(led)
+
+    assert judge(SCHEMA, iter(rejoined), lead, whitespace="spaced")[0] == verdict
+
+
+def test_a_schema_that_cannot_be_judged_is_undecided() -> None:
+    schema = {"$ref": "https://example.invalid/schema"}
+    verdict, why = judge(schema, iter([b"1"]), lambda: iter([b"1"]), whitespace="spaced")
+    assert verdict == UNDECIDED
+    assert why
+
+
+@pytest.mark.parametrize("text", [b'{"a": 1, "a": 2}', b"NaN", b"\xff", b"[" * 100_000])
+def test_what_is_no_json(text: bytes) -> None:
+    assert parse(text) is INVALID
+
+
+def test_whitespace_that_the_forbidder_writes() -> None:
+    value = {"a": 1, "b": "x"}
+    spaced, compact = '{"a": 1, "b": "x"}', '{"a":1,"b":"x"}'
+    assert is_plain(spaced, value, SCHEMA, "spaced")
+    assert not is_plain(compact, value, SCHEMA, "spaced")
+    assert is_plain(compact, value, SCHEMA, "compact")
+    assert is_plain(compact, value, SCHEMA, "flexible")
