@@ -3,7 +3,8 @@
 Every engine gets the same bytes for each token, the same special ids and the same end of sequence,
 one thread, and the options that bring the languages as near to each other as they go: keys in the
 schema's order, additional properties as the schema says, whitespace flexible where the engine has
-that (`whitespace_of` says what each writes). Caches across grammars are on where there are any.
+that (`whitespace_of` says what each writes). Caches across grammars are on, except in XGrammar
+when it computes all masks at once.
 
 A *constraint* is a schema compiled by one engine; making one is what `compile` costs, and what an
 engine puts off until its first mask is in the first mask. Engines are imported when they are made.
@@ -153,8 +154,9 @@ class XGrammar:
             {"any_whitespace": False, "separators": (",", ":")} if compact else {}
         )
         info = xgrammar.TokenizerInfo(tokens, vocab_size=len(tokens), stop_token_ids=[EOS_TOKEN_ID])
+        # Its cache also keeps whole grammars: with it, a schema is fresh once a vocabulary.
         self._compiler = xgrammar.GrammarCompiler(
-            info, max_threads=1, enable_dynamic_compilation=jit
+            info, max_threads=1, cache_enabled=jit, enable_dynamic_compilation=jit
         )
 
     def compile(self, schema: Any) -> Any:

@@ -70,7 +70,7 @@ class Results:
             if "vocabulary" in record:
                 seconds = min(self.vocabulary.get(engine, np.inf), record["vocabulary"])
                 self.vocabulary[engine] = seconds
-            new = {
+            new: dict[str, Any] = {
                 key: np.atleast_1d(record[key])
                 for key in ("first", "steps", "again")
                 if key in record
