@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
@@ -37,6 +37,9 @@ from grammaton.engine.result import FinishReason, Generation, Metrics
 from grammaton.engine.sampling import Sampler, Sampling
 from grammaton.engine.text import TextStream
 from grammaton.engine.worker import ForcedMode, MaskJob, MaskWorker
+
+if TYPE_CHECKING:
+    from grammaton.grammar.grammar import Grammar
 
 
 class SupportsConstraint(Protocol):
@@ -67,6 +70,7 @@ class Request:
         max_tokens: most tokens of the answer, at least 1.
         stops: texts that end the answer.
         compile_time: seconds that making the constraint took.
+        grammar: what the constraint was made of, where the caller gave that.
     """
 
     prompt: Sequence[int]
@@ -75,6 +79,7 @@ class Request:
     max_tokens: int
     stops: Sequence[str] = ()
     compile_time: float = 0.0
+    grammar: Grammar | None = None
 
 
 @dataclass(kw_only=True)
@@ -325,6 +330,7 @@ class Run:
             stopped_by=row.stream.stopped_by,
             error=error,
             metrics=row.metrics,
+            grammar=row.request.grammar,
         )
         if piece:
             yield row.index, piece

@@ -222,6 +222,8 @@ class Engine:
                     "the answer included; shorten the prompt"
                 )
             room = min(room, context - len(ids))
+        from grammaton.grammar.grammar import Grammar
+
         started = perf_counter()
         made = self._constraint(constraint)
         return Request(
@@ -231,6 +233,7 @@ class Engine:
             max_tokens=room,
             stops=plan.stops,
             compile_time=perf_counter() - started,
+            grammar=constraint if isinstance(constraint, Grammar) else None,
         )
 
     def _constraint(self, constraint: ConstraintLike | None) -> SupportsConstraint | None:

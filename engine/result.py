@@ -18,9 +18,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from grammaton.engine.errors import EngineError, IncompleteOutput
+from grammaton.errors import GrammarError
+
+if TYPE_CHECKING:
+    from grammaton.grammar.grammar import Grammar
 
 FinishReason = Literal["grammar", "eos", "stop", "length", "cancelled", "error"]
 """`grammar`: the text is complete and could only end; `eos`: the model ended it where it may;
@@ -112,6 +116,7 @@ class Generation:
         stopped_by: the stop string that ended it.
         error: what went wrong, for the finish reason `error`.
         metrics: counts and times.
+        grammar: what the answer was to satisfy, where that was given as a grammar.
     """
 
     text: str
@@ -121,14 +126,16 @@ class Generation:
     stopped_by: str | None = None
     error: Exception | None = None
     metrics: Metrics
+    grammar: Grammar | None = field(default=None, repr=False)
 
     @property
     def value(self) -> Any:
-        """The text parsed as JSON.
+        """What the text stands for: a value of the type that `Grammar.from_type` was given, or
+        the text parsed as JSON.
 
         Raises:
             IncompleteOutput: the text was cut short.
-            EngineError: the text is whole but not JSON.
+            EngineError: the text is whole but not JSON, or its value could not be built.
         """
         if not self.is_complete:
             tokens = self.metrics.completion_tokens
@@ -138,6 +145,10 @@ class Generation:
                 f"{self.finish_reason!r}){advice}. Its text so far is in `text`"
             )
         try:
+            if self.grammar is not None:
+                return self.grammar.value(self.text)
             return json.loads(self.text)
+        except GrammarError as error:
+            raise EngineError(f"the answer has no value: {error}; use `text`") from error
         except ValueError as error:
             raise EngineError(f"the answer is not JSON: {error}; use `text`") from error

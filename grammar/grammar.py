@@ -14,15 +14,17 @@ use one of them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from grammaton._core import Recognizer, TermStore
 from grammaton.errors import GrammarError, UnsatisfiableGrammar
 from grammaton.grammar.utf8 import check_utf8
 
 if TYPE_CHECKING:
+    from grammaton.grammar.python_types import Reader, Validators
     from grammaton.grammar.regex import Dialect
 
 MAX_REPEAT = 2**32 - 2
@@ -43,12 +45,13 @@ class Grammar:
         store, start: the terms. Internal to the library; not to be changed.
     """
 
-    __slots__ = ("__weakref__", "_recognizer", "_text", "start", "store")
+    __slots__ = ("__weakref__", "_reader", "_recognizer", "_text", "start", "store")
 
     store: TermStore
     start: int
     _recognizer: Recognizer | Literal[False] | None
     _text: str | None
+    _reader: Reader | None
 
     def __init__(self, store: TermStore, start: int) -> None:
         if not isinstance(store, TermStore):
@@ -60,6 +63,7 @@ class Grammar:
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "_recognizer", None)
         object.__setattr__(self, "_text", None)
+        object.__setattr__(self, "_reader", None)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Grammar is immutable; {name} cannot be set")
@@ -211,6 +215,40 @@ class Grammar:
         return cls(store, term)
 
     @classmethod
+    def from_type(
+        cls,
+        type: Any,
+        *,
+        key_order: Literal["schema", "any"] = "schema",
+        whitespace: Literal["flexible", "compact"] | int = "flexible",
+        additional_properties: bool = False,
+        validators: Validators = "refuse",
+    ) -> Grammar:
+        """The JSON texts of the values of a Python type (docs/types.md).
+
+        `value` reads such a text as that type. A grammar combined of others has lost its type.
+
+        Args:
+            type: a dataclass, TypedDict, NamedTuple, Enum, pydantic model, anything that `typing`
+                makes of such; or a callable, whose values are dicts of its arguments.
+            key_order, whitespace: as for `from_json_schema`.
+            additional_properties: whether properties may be written that the type ignores.
+            validators: code that decides on values, as pydantic's validators: "refuse" such types,
+                or "run" it when the value is built, which may then fail.
+
+        Raises:
+            UnsupportedType: a part of the type can't be enforced exactly; with its path.
+            UnsatisfiableGrammar: the type has no values.
+        """
+        from grammaton.grammar.python_types import Reader
+
+        reader = Reader(type, additional_properties=additional_properties, validators=validators)
+        store, start = reader.grammar(key_order=key_order, whitespace=whitespace)
+        made = cls(store, start)
+        object.__setattr__(made, "_reader", reader)
+        return made
+
+    @classmethod
     def from_gbnf(cls, text: str, *, start: str = "root") -> Grammar:
         """The language of a GBNF grammar, llama.cpp's notation (docs/grammars.md).
 
@@ -332,6 +370,20 @@ class Grammar:
         recognizer = self._recognize()
         return data is not None and recognizer is not None and recognizer.accepts_prefix(data)
 
+    def value(self, text: str) -> Any:
+        """What a text of the language stands for: a value of the type that `from_type` was given;
+        JSON for other grammars.
+
+        Raises:
+            GrammarError: the text is no JSON or no such value, or building the value failed.
+        """
+        if self._reader is not None:
+            return self._reader(text)
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise GrammarError(f"the text is not JSON: {error}") from error
+
     def to_gbnf(self) -> str:
         """The grammar in GBNF, its start being `root`.
 
@@ -367,8 +419,8 @@ class Grammar:
     def __hash__(self) -> int:
         return hash(str(self))
 
-    def __reduce__(self) -> tuple[Callable[[str], Grammar], tuple[str]]:
-        return Grammar.from_text, (str(self),)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (str(self), self._reader)
 
     # Inside
 
@@ -395,6 +447,12 @@ class Grammar:
                 found = False
             object.__setattr__(self, "_recognizer", found)
         return self._recognizer or None
+
+
+def _restored(text: str, reader: Reader | None) -> Grammar:
+    grammar = Grammar.from_text(text)
+    object.__setattr__(grammar, "_reader", reader)
+    return grammar
 
 
 def _question(text: object) -> bytes | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         TokenRejected,
         UnsatisfiableGrammar,
         UnsupportedKeyword,
+        UnsupportedType,
         VocabularyError,
     )
     from grammaton.grammar.grammar import Grammar
@@ -43,6 +44,7 @@ __all__ = [
     "TokenRejected",
     "UnsatisfiableGrammar",
     "UnsupportedKeyword",
+    "UnsupportedType",
     "Vocabulary",
     "VocabularyError",
     "compile",

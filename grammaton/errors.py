@@ -74,6 +74,19 @@ class UnsupportedKeyword(GrammarError):
     """A construct that grammaton does not enforce yet. It is refused, never dropped."""
 
 
+class UnsupportedType(GrammarError):
+    """A Python type, or a part of one, that no grammar stands for exactly.
+
+    Args:
+        message: one sentence a person can act on.
+        path: where it stands in the types, as in `Order.lines.item.price`; "" where there is none.
+    """
+
+    def __init__(self, message: str, *, path: str) -> None:
+        self.path = path
+        super().__init__(f"{path}: {message}" if path else message)
+
+
 class UnsatisfiableGrammar(GrammarError):
     """No text satisfies the grammar, or none that the vocabulary can spell."""
 

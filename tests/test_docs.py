@@ -38,7 +38,8 @@ def test_python_blocks_run(page: Path) -> None:
     namespace: dict[str, object] = {"__name__": "__main__"}
     for line, code in blocks(page, "python"):
         # Padded, so that a traceback points into the page.
-        exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
+        padded = "\n" * (line - 1) + code
+        exec(compile(padded, str(page), "exec", dont_inherit=True), namespace)
 
 
 def commands(code: str) -> list[tuple[str, str]]:

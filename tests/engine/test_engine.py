@@ -7,7 +7,7 @@ import math
 import re
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -249,6 +249,18 @@ def test_stop_strings(engine: Engine) -> None:
     cut = engine.generate("hi", Grammar.from_regex("12(x12)*"), stop=["zz", "x"], seed=1)
     if cut.finish_reason == "stop":
         assert (cut.text, cut.is_complete, cut.value) == ("12", True, 12)
+
+
+def test_value_of_a_type(engine: Engine) -> None:
+    grammar = Grammar.from_type(tuple[Literal["a", "b"], bool])
+    for result in (
+        engine.generate("hi", grammar, seed=1),
+        *engine.generate_batch(["hi", "x"], grammar, seeds=[1, 2]),
+    ):
+        assert type(result.value) is tuple
+        assert list(result.value) == json.loads(result.text)
+    compiled = engine.generate("hi", engine.compile(grammar), seed=1)
+    assert compiled.value == json.loads(compiled.text)
 
 
 def test_value_of_what_is_not_json(engine: Engine) -> None:
