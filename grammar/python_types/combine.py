@@ -143,7 +143,8 @@ def values(pairs: Sequence[tuple[Any, Any]], path: str) -> Shape:
         UnsupportedType: there are none, or one is no JSON scalar.
     """
     known: dict[Any, Any] = {}
-    integers, others = [], []
+    integers: list[int] = []
+    others: list[Any] = []
     for raw, value in pairs:
         scalar = getattr(raw, "value", raw) if hasattr(type(raw), "__members__") else raw
         if not (scalar is None or isinstance(scalar, str | int | float)) or (

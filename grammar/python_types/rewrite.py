@@ -54,7 +54,8 @@ def rewrite(schema: Schema, path: str, *, prefix: str, any_format: bool) -> Sche
         UnsupportedType: it has a keyword or a format that draft 4 or a grammar can't say.
     """
     definitions = schema.get("$defs", {})
-    return _Rewriter(definitions, path, prefix, any_format).schema(schema, "")
+    made: Schema = _Rewriter(definitions, path, prefix, any_format).schema(schema, "")
+    return made
 
 
 class _Rewriter:

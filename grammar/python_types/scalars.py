@@ -10,13 +10,15 @@ that pydantic reads in JSON and writes, so far as a grammar can say them:
     timedelta  ISO 8601 durations in years of 365 days, days, hours, minutes and seconds, with so
                many digits that every one is a timedelta: fewer than 2,700,000 years
     UUID       RFC 4122's hexadecimal groups with hyphens
-    Decimal    a JSON number, read exactly; or, where no bounds are set, a string as `str` writes it
+    Decimal    a JSON number, read exactly, which is in a double's range so that its exponent has an
+               end; or, where no bounds are set, a string as `str` writes it
     bytes      a string, being their UTF-8
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -145,13 +147,15 @@ def _bytes(value: Any) -> bytes:
     return value.encode()
 
 
+_DOUBLE = {"type": "number", "minimum": -sys.float_info.max, "maximum": sys.float_info.max}
+
 SCALARS: dict[type, Shape] = {
     datetime: _textual(DATETIME, _datetime),
     date: _textual(DATE, date.fromisoformat),
     time: _textual(TIME, _time),
     timedelta: _textual(TIMEDELTA, _timedelta),
     UUID: _textual(uuid_pattern(), UUID),
-    Decimal: Shape({"anyOf": [{"type": "number"}, string(DECIMAL)]}, _decimal),
+    Decimal: Shape({"anyOf": [_DOUBLE, string(DECIMAL)]}, _decimal),
     bytes: Shape({"type": "string"}, _bytes),
 }
 """The scalar types that are strings in JSON."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 Schema = dict[str, Any]
@@ -58,7 +58,14 @@ def read_json(text: str) -> Any:
     Raises:
         ValueError: not JSON; `NaN` and `Infinity` are not.
     """
-    return json.loads(text, parse_float=Decimal, parse_constant=_no_constant)
+    return json.loads(text, parse_float=_number, parse_constant=_no_constant)
+
+
+def _number(text: str) -> Decimal | float:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent beyond 10**18; no double is near it but 0 and infinity
+        return float(text)
 
 
 def _no_constant(name: str) -> Any:
@@ -83,4 +90,4 @@ def is_integer(value: Any) -> bool:
 
 def is_number(value: Any) -> bool:
     """Whether an instance is a number, and no boolean."""
-    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+    return isinstance(value, int | Decimal | float) and not isinstance(value, bool)

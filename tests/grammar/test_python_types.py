@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pydantic
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from grammaton import Grammar
 from grammaton.fuzz import sentences
-
-pydantic = pytest.importorskip("pydantic")
-
-from tests.grammar.python_types import DRAWN, MODELS, PLAIN, Amounts  # noqa: E402
+from tests.grammar.python_types import DRAWN, MODELS, PLAIN, Amounts
 
 
 def _name(kind: Any) -> str:

@@ -9,14 +9,12 @@ import pickle
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypedDict, TypeVar
 
+import annotated_types as at
+import pydantic
 import pytest
 
 from grammaton import Grammar, GrammarError, GrammatonError, UnsupportedType
-
-at = pytest.importorskip("annotated_types")
-pydantic = pytest.importorskip("pydantic")
-
-from tests.grammar.python_types import Amounts, Cat, Circle, Dog, Item, Square, Tree  # noqa: E402
+from tests.grammar.python_types import Amounts, Cat, Circle, Dog, Item, Square, Tree
 
 T = TypeVar("T")
 
@@ -200,6 +198,16 @@ def test_exclusive_bounds_of_floats_hold_after_rounding() -> None:
     grammar = Grammar.from_type(Annotated[float, at.Lt(1)])
     assert grammar.accepts("0.9999999999999999")
     assert not grammar.accepts("0.99999999999999999")
+
+
+def test_exponents_without_end_are_read() -> None:
+    huge = "1e" + "9" * 30
+    assert not Grammar.from_type(Decimal).accepts(huge)
+    for kind in (float, float | str, Any):
+        grammar = Grammar.from_type(kind)
+        assert grammar.accepts(huge)
+        assert grammar.value(huge) == float("inf")
+        assert grammar.value("-1e-" + "9" * 30) == 0
 
 
 def test_decimals_are_read_exactly_and_bounded_as_numbers() -> None:
