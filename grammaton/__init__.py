@@ -4,6 +4,7 @@
     Vocabulary   the bytes of a model's tokens             grammaton.Vocabulary.from_transformers(…)
     Constraint   grammar x vocabulary, shared by threads   grammaton.compile(grammar, vocabulary)
     Matcher      one sequence's position                   constraint.matcher()
+    fill_masks   the masks of a batch, on several threads  grammaton.fill_masks(matchers, out)
     Engine       model, tokenizer and decode loop          grammaton.Engine(model, tokenizer)
 
 Names are imported at first use, so that `import grammaton` costs next to nothing and never imports
@@ -16,9 +17,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grammaton._core import Constraint, Matcher
+    from grammaton._core import Constraint, Matcher, fill_masks
     from grammaton.engine import Engine
     from grammaton.errors import (
+        BatchLimitExceeded,
         GrammarError,
         GrammatonError,
         LimitExceeded,
@@ -29,11 +31,13 @@ if TYPE_CHECKING:
         VocabularyError,
     )
     from grammaton.grammar.grammar import Grammar
-    from grammaton.index import Vocabulary, compile
+    from grammaton.index import ConstraintCache, Vocabulary, compile
     from grammaton.limits import Limits
 
 __all__ = [
+    "BatchLimitExceeded",
     "Constraint",
+    "ConstraintCache",
     "Engine",
     "Grammar",
     "GrammarError",
@@ -48,11 +52,14 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "compile",
+    "fill_masks",
 ]
 
 _HOMES = {
     "Constraint": "grammaton._core",
     "Matcher": "grammaton._core",
+    "fill_masks": "grammaton._core",
+    "ConstraintCache": "grammaton.index",
     "Grammar": "grammaton.grammar.grammar",
     "Vocabulary": "grammaton.index",
     "compile": "grammaton.index",

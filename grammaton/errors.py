@@ -7,6 +7,12 @@ and the text forms) or a JSON Pointer (schemas). Nothing is printed instead of r
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 class GrammatonError(Exception):
     """Base class of every error raised by grammaton."""
@@ -121,3 +127,18 @@ class TokenRejected(GrammatonError):
 
 class LimitExceeded(GrammatonError):
     """A bound of `grammaton.Limits` was met. The message names the limit and its value."""
+
+
+class BatchLimitExceeded(LimitExceeded):
+    """A bound was met in some rows of a batch; all other rows are filled.
+
+    Args:
+        message: one sentence a person can act on.
+        errors: the message of each row that failed, ascending by row. Their masks are empty.
+        written: the rows whose masks were written, as `fill_masks` would have returned them.
+    """
+
+    def __init__(self, message: str, *, errors: dict[int, str], written: NDArray[np.int64]) -> None:
+        self.errors = errors
+        self.written = written
+        super().__init__(message)

@@ -14,6 +14,9 @@ namespace {
 // How far ahead forced text is followed in one call.
 constexpr std::size_t kMostForcedBytes = 4096;
 constexpr std::size_t kMostForcedTokens = 64;
+// What a term takes with its row and all tables, and a frame or a set, as measured on schemas.
+constexpr std::size_t kTermBytes = 160;
+constexpr std::size_t kFrameBytes = 40;
 
 }  // namespace
 
@@ -25,19 +28,42 @@ Constraint::Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex
   machine_ = std::make_unique<Machine>(*store_, limits);
   walker_ = std::make_unique<Walker>(*machine_, *index_, limits);
   start_ = machine_->start(form.start);
+  measure();
 }
 
-const Word* Constraint::mask_of(SetId state) {
-  if (const auto found = masks_.find(state); found != masks_.end()) {
-    ++mask_hits_;
-    return found->second.get();
-  }
-  ++mask_misses_;
+void Constraint::measure() {
+  grown_.store(
+      store_->size() * kTermBytes + (machine_->frame_count() + machine_->set_count()) * kFrameBytes,
+      std::memory_order_relaxed);
+}
+
+std::shared_ptr<const Word[]> Constraint::find_mask(SetId state) {
+  const std::scoped_lock lock(masks_mutex_);
+  const auto found = masks_.find(state);
+  if (found == masks_.end()) return nullptr;
+  ++mask_hits_;
+  return found->second;
+}
+
+// Under mutex_, so that a mask is made once however many wait for it.
+std::shared_ptr<const Word[]> Constraint::make_mask(SetId state) {
+  if (auto kept = find_mask(state)) return kept;
   const std::size_t words = index_->words();
-  auto mask = std::make_unique<Word[]>(words);
+  const std::shared_ptr<Word[]> mask(new Word[words]());
   walker_->mask(state, mask.get());
-  if ((masks_.size() + 1) * words * sizeof(Word) > limits_.mask_cache_bytes) masks_.clear();
-  return masks_.emplace(state, std::move(mask)).first->second.get();
+  std::unordered_map<SetId, std::shared_ptr<const Word[]>> evicted;  // freed without the lock
+  const std::scoped_lock lock(masks_mutex_);
+  ++mask_misses_;
+  if ((masks_.size() + 1) * words * sizeof(Word) > limits_.mask_cache_bytes) masks_.swap(evicted);
+  masks_.emplace(state, mask);
+  mask_bytes_.store(masks_.size() * words * sizeof(Word), std::memory_order_relaxed);
+  return mask;
+}
+
+std::shared_ptr<const Word[]> Constraint::mask(SetId state) {
+  if (auto kept = find_mask(state)) return kept;
+  const Hold hold(*this);
+  return make_mask(state);
 }
 
 void Constraint::fill(SetId state, std::uint32_t* out) {
@@ -46,8 +72,7 @@ void Constraint::fill(SetId state, std::uint32_t* out) {
     std::memset(out, 0, bytes);
     return;
   }
-  const std::scoped_lock lock(mutex_);
-  std::memcpy(out, mask_of(state), bytes);
+  std::memcpy(out, mask(state).get(), bytes);
 }
 
 // The configuration after `text`, at whose end a token may end.
@@ -73,20 +98,20 @@ SetId Constraint::accept(SetId state, std::uint32_t token) {
   if (state == kFinished) return kRejected;
   if (index_->is_eos(token)) return is_complete(state) ? kFinished : kRejected;
   if (!index_->matches_text(token)) return kRejected;
-  const std::scoped_lock lock(mutex_);
+  const Hold hold(*this);
   return follow(state, index_->token(token));
 }
 
 SetId Constraint::accept_bytes(SetId state, std::string_view text) {
   if (state == kFinished) return text.empty() ? state : kRejected;
   if (text.empty()) return state;
-  const std::scoped_lock lock(mutex_);
+  const Hold hold(*this);
   return follow(state, text);
 }
 
 bool Constraint::is_complete(SetId state) {
   if (state == kFinished) return true;
-  const std::scoped_lock lock(mutex_);
+  const Hold hold(*this);
   machine_->begin_step();
   machine_->load(state, groups_);
   machine_->close(groups_);
@@ -96,7 +121,7 @@ bool Constraint::is_complete(SetId state) {
 std::string Constraint::forced_bytes(SetId state) {
   std::string forced;
   if (state == kFinished) return forced;
-  const std::scoped_lock lock(mutex_);
+  const Hold hold(*this);
   machine_->begin_step();
   machine_->load(state, groups_);
   while (forced.size() < kMostForcedBytes) {
@@ -117,10 +142,10 @@ std::string Constraint::forced_bytes(SetId state) {
 std::vector<std::uint32_t> Constraint::forced_tokens(SetId state) {
   std::vector<std::uint32_t> forced;
   if (state == kFinished) return forced;
-  const std::scoped_lock lock(mutex_);
+  const Hold hold(*this);
   const std::size_t words = index_->words();
   while (forced.size() < kMostForcedTokens) {
-    const Word* mask = mask_of(state);
+    const std::shared_ptr<const Word[]> mask = make_mask(state);
     std::size_t bits = 0;
     std::uint32_t token = 0;
     for (std::size_t i = 0; i < words && bits < 2; ++i) {
@@ -140,7 +165,7 @@ std::vector<std::uint32_t> Constraint::forced_tokens(SetId state) {
 std::vector<std::vector<Term>> Constraint::stacks(SetId state, std::size_t limit) {
   std::vector<std::vector<Term>> found;
   if (state == kFinished) return found;
-  const std::scoped_lock lock(mutex_);
+  const Hold hold(*this);
   // The set under each frame of the path, and the index of the frame that is to be tried next.
   std::vector<std::pair<SetId, std::size_t>> path{{state, 0}};
   std::vector<Term> terms;
@@ -165,13 +190,13 @@ std::vector<std::vector<Term>> Constraint::stacks(SetId state, std::size_t limit
 }
 
 Constraint::Stats Constraint::stats() {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(mutex_, masks_mutex_);
   return {walker_->stats(),
           store_->size(),
           machine_->frame_count(),
           machine_->set_count(),
           masks_.size(),
-          masks_.size() * index_->words() * sizeof(Word),
+          mask_bytes_,
           mask_hits_,
           mask_misses_};
 }

@@ -1,11 +1,15 @@
 // A grammar on a vocabulary, and one sequence's position in it.
 //
 // `Constraint` owns the normalised terms, the machine and the finished masks; it grows as states
-// are first reached and is shared by any number of matchers and threads (one lock, held for a step
-// or a mask). `Matcher` is a list of configurations, one an accept call, so a fork copies the list
-// and a rollback pops it. A finished mask is copied in 0.3 us at 128k tokens.
+// are first reached and is shared by any number of matchers and threads. One lock is held for a
+// step or while a mask is made. Finished masks have a lock of their own, held for a look-up only,
+// so that nobody who wants one waits for somebody else's new one; they are never changed, and one
+// that is evicted lives on until those who copy it are done. `Matcher` is a list of configurations,
+// one an accept call, so a fork copies the list and a rollback pops it. A finished mask is copied
+// in 0.3 us at 128k tokens.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -34,6 +38,10 @@ class Constraint {
 
   // `out` has index().mask_words() words of 32 bits.
   void fill(SetId state, std::uint32_t* out);
+  // A finished mask, so that none has to be made; null when it isn't kept.
+  std::shared_ptr<const Word[]> find_mask(SetId state);
+  // The mask, made when it isn't kept. `state` is a configuration.
+  std::shared_ptr<const Word[]> mask(SetId state);
   SetId accept(SetId state, std::uint32_t token);
   SetId accept_bytes(SetId state, std::string_view text);
   bool is_complete(SetId state);
@@ -44,7 +52,7 @@ class Constraint {
   // What `ask` says of the store that the terms of `stacks` are of; no step runs meanwhile.
   template <typename Ask>
   auto ask_store(Ask&& ask) {
-    const std::scoped_lock lock(mutex_);
+    const Hold hold(*this);
     return ask(static_cast<const TermStore&>(*store_));
   }
 
@@ -53,21 +61,39 @@ class Constraint {
     std::size_t terms, frames, sets, masks, mask_bytes, mask_hits, mask_misses;
   };
   Stats stats();
+  // About how many bytes are held, frame masks not counted. Never waits.
+  std::size_t memory() const { return grown_ + mask_bytes_; }
 
  private:
-  const Word* mask_of(SetId state);
+  // The lock on everything that grows; counts it when it is done.
+  class Hold {
+   public:
+    explicit Hold(Constraint& constraint) : constraint_(constraint), lock_(constraint.mutex_) {}
+    ~Hold() { constraint_.measure(); }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    Constraint& constraint_;
+    const std::scoped_lock<std::mutex> lock_;
+  };
+  void measure();
+  std::shared_ptr<const Word[]> make_mask(SetId state);
   SetId follow(SetId state, std::string_view text);
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // of everything but what masks_mutex_ guards
   Limits limits_;
   std::shared_ptr<TokenIndex> index_;
   std::unique_ptr<TermStore> store_;
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Walker> walker_;
   SetId start_ = Machine::kEmptySet;
+  std::atomic<std::size_t> grown_ = 0;
   Groups groups_;
   Groups next_;
-  std::unordered_map<SetId, std::unique_ptr<Word[]>> masks_;
+  std::mutex masks_mutex_;  // taken last
+  std::unordered_map<SetId, std::shared_ptr<const Word[]>> masks_;
+  std::atomic<std::size_t> mask_bytes_ = 0;
   std::size_t mask_hits_ = 0;
   std::size_t mask_misses_ = 0;
 };
@@ -77,6 +103,7 @@ class Matcher {
   explicit Matcher(std::shared_ptr<Constraint> constraint);
 
   Constraint& constraint() { return *constraint_; }
+  std::shared_ptr<Constraint> share_constraint() const { return constraint_; }
   void fill(std::uint32_t* out) { constraint_->fill(state(), out); }
   bool accept(std::uint32_t token) { return take(constraint_->accept(state(), token)); }
   bool accept_bytes(std::string_view text) {

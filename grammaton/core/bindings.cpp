@@ -52,5 +52,6 @@ NB_MODULE(_core, m) {
   nb::register_exception_translator(grammaton::translate);
   grammaton::bind_terms(m);
   grammaton::bind_index(m);
+  grammaton::bind_batch(m);
   grammaton::bind_characters(m);
 }

@@ -1,12 +1,11 @@
 // TokenIndex, Constraint and Matcher for Python. The GIL is released around every mask and step;
 // buffers and ids are checked before.
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include "grammaton/core/bindings.hpp"
+#include "grammaton/core/mask_buffer.hpp"
 #include "index/constraint.hpp"
 
 namespace grammaton {
@@ -15,50 +14,11 @@ namespace {
 
 using Mask = nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>;
 
-// The row of a caller's buffer that a mask goes to.
-// The array keeps the buffer where it is while the mask is written without the GIL.
-std::uint32_t* mask_row(const nb::object& out, std::int64_t row, std::size_t words,
-                        nb::ndarray<>& array) {
-  if (!nb::try_cast(out, array)) {
-    throw VocabularyFault("a mask buffer must be a writable int32 array of shape (" +
-                          std::to_string(words) + ",) or (B, " + std::to_string(words) +
-                          ") in CPU memory");
-  }
-  const auto fail = [&](const std::string& what) {
-    throw VocabularyFault("the mask buffer " + what +
-                          "; it must be a writable int32 array of shape (" + std::to_string(words) +
-                          ",) or (B, " + std::to_string(words) +
-                          ") in CPU memory with contiguous rows");
-  };
-  if (array.device_type() != nb::device::cpu::value) fail("is not in CPU memory");
-  if (array.dtype() != nb::dtype<std::int32_t>()) fail("has another dtype than int32");
-  if (array.ndim() != 1 && array.ndim() != 2)
-    fail("has " + std::to_string(array.ndim()) + " dimensions");
-  const std::size_t last = array.ndim() - 1;
-  if (array.shape(last) != words)
-    fail("has rows of " + std::to_string(array.shape(last)) + " words");
-  if (array.stride(last) != 1 && words > 1)
-    fail("has rows with a stride of " + std::to_string(array.stride(last)));
-  const auto rows = array.ndim() == 1 ? std::int64_t{1} : static_cast<std::int64_t>(array.shape(0));
-  if (row < 0 || row >= rows) {
-    throw VocabularyFault("row " + std::to_string(row) + " is out of range; the mask buffer has " +
-                          std::to_string(rows) + " rows");
-  }
-  const std::int64_t offset = array.ndim() == 1 ? 0 : row * array.stride(0);
-  return static_cast<std::uint32_t*>(array.data()) + offset;
-}
-
 std::uint32_t token_of(std::int64_t id) {
   if (id < 0 || id > 0xFFFFFFFFLL) {
     throw VocabularyFault("token id " + std::to_string(id) + " is out of range");
   }
   return static_cast<std::uint32_t>(id);
-}
-
-bool writable(const nb::object& out) {
-  // numpy alone tells; DLPack before version 1 has no word for it.
-  if (!nb::hasattr(out, "flags") || !nb::hasattr(out.attr("flags"), "writeable")) return true;
-  return nb::cast<bool>(out.attr("flags").attr("writeable"));
 }
 
 std::string_view view(const nb::bytes& data) { return {data.c_str(), data.size()}; }
@@ -101,12 +61,17 @@ void bind_index(nb::module_& m) {
           [](Constraint* self, TermStore& store, std::uint64_t start,
              std::shared_ptr<TokenIndex> index, const nb::object& limits) {
             if (start >= store.size()) throw GrammarFault("the start term is not of this store");
-            new (self)
-                Constraint(store, static_cast<Term>(start), std::move(index), limits_of(limits));
+            const Limits bounds = limits_of(limits);
+            // Making a constraint may add terms to the store it reads, and other threads may use
+            // that meanwhile: a copy costs a few per cent of what is done with it.
+            TermStore source = store;
+            nb::gil_scoped_release release;
+            new (self) Constraint(source, static_cast<Term>(start), std::move(index), bounds);
           },
           arg("store"), arg("start"), arg("index"), arg("limits") = nb::none())
       .def("__repr__",
            [](Constraint& self) {
+             const nb::gil_scoped_release release;
              const Constraint::Stats stats = self.stats();
              return "Constraint(" + std::to_string(self.index().mask_bits()) + " token ids, " +
                     std::to_string(stats.terms) + " terms, " + std::to_string(stats.masks) +
@@ -132,8 +97,12 @@ void bind_index(nb::module_& m) {
             return self.ask_store([&](const TermStore& s) { return param_tuple(s, param); });
           },
           arg("param"))
+      .def_prop_ro("memory_bytes", &Constraint::memory)
       .def("stats", [](Constraint& self) {
-        const Constraint::Stats stats = self.stats();
+        const Constraint::Stats stats = [&self] {
+          const nb::gil_scoped_release release;
+          return self.stats();
+        }();
         nb::dict result;
         result["walk_nodes"] = stats.walk.walk_nodes;
         result["study_nodes"] = stats.walk.study_nodes;
@@ -156,11 +125,13 @@ void bind_index(nb::module_& m) {
       .def(
           "fill_mask",
           [](Matcher& self, const nb::object& out, std::int64_t row) {
-            if (!out.is_none() && !writable(out))
-              throw VocabularyFault("the mask buffer is read-only");
-            nb::ndarray<> array;
-            std::uint32_t* words =
-                mask_row(out, row, self.constraint().index().mask_words(), array);
+            const MaskBuffer buffer = mask_buffer(out, self.constraint().index().mask_words());
+            if (row < 0 || static_cast<std::uint64_t>(row) >= buffer.rows) {
+              throw VocabularyFault("row " + std::to_string(row) +
+                                    " is out of range; the mask buffer has " +
+                                    std::to_string(buffer.rows) + " rows");
+            }
+            std::uint32_t* words = buffer.row(static_cast<std::size_t>(row));
             nb::gil_scoped_release release;
             self.fill(words);
           },

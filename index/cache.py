@@ -1,0 +1,203 @@
+"""`ConstraintCache`: constraints that a server keeps between requests.
+
+Requests bring grammars as text, mostly the same few over and over. A *key* is everything that
+decides the constraint: the kind of the source, its text, the front end's options, the limits, and
+the vocabulary (the object, not what is in it). A *miss* compiles; requests for the same key that
+come meanwhile wait for that one compile (*single flight*), and get its error if it fails. Errors
+are not kept: the next request tries again.
+
+Constraints grow while they are used, so the bytes they hold are counted when something is added,
+and every 64 hits. When they are more than the bound, the constraints that were asked for the
+longest time ago are dropped. Matchers that still run on a dropped one keep it alive until they are
+done.
+
+Cost: a hit takes some 10 us for a schema of a kilobyte, nearly all of it for the text of the key.
+What a vocabulary shares between constraints is bounded by `Limits.frame_cache_bytes` and not
+counted here.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from hashlib import blake2b
+from typing import Literal, TypeAlias, get_args
+
+from grammaton._core import Constraint
+from grammaton.errors import GrammarError, VocabularyError
+from grammaton.grammar.grammar import Grammar
+from grammaton.index.compile import compile
+from grammaton.index.vocabulary import Vocabulary
+from grammaton.limits import Limits
+
+SourceKind = Literal["json_schema", "regex", "lark", "gbnf", "ebnf", "choices", "text"]
+"""What a source is: the name of the `Grammar.from_…` function that reads it."""
+
+_Key: TypeAlias = tuple[SourceKind, bytes, Limits, Vocabulary]
+
+_CHECK_EVERY = 64
+_KEY_BYTES = 600  # of an entry beside its constraint
+
+
+class ConstraintCache:
+    """Constraints by source, options and vocabulary. Safe to use from any number of threads.
+
+    Args:
+        max_bytes: the most that kept constraints may hold, as `Constraint.memory_bytes` counts it;
+            at least 1. A larger one is handed out and not kept.
+
+    Raises:
+        GrammarError: `max_bytes` is no number of bytes.
+    """
+
+    def __init__(self, *, max_bytes: int = 2**30) -> None:
+        if not isinstance(max_bytes, int) or isinstance(max_bytes, bool) or max_bytes < 1:
+            raise GrammarError(f"max_bytes is a number of bytes from 1 up, not {max_bytes!r}")
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[_Key, Constraint] = OrderedDict()
+        self._flights: dict[_Key, Future[Constraint]] = {}
+        self._hits = self._misses = self._waits = self._errors = self._evictions = 0
+
+    def get(
+        self,
+        kind: SourceKind,
+        source: object,
+        vocabulary: Vocabulary,
+        *,
+        limits: Limits | None = None,
+        **options: object,
+    ) -> Constraint:
+        """The constraint of a source on a vocabulary, compiled unless it is kept.
+
+        Args:
+            kind: what the source is: "json_schema" is read by `Grammar.from_json_schema`, and so
+                on.
+            source: what that function takes first. Data is not copied, so don't change it while
+                this runs.
+            vocabulary: the tokens of the model.
+            limits: bounds on work and memory; `Limits()` by default.
+            **options: the keyword arguments of that function. They are taken as they are written:
+                an option left out and its default given are two keys.
+
+        Raises:
+            GrammarError, VocabularyError, LimitExceeded: as that function and `compile` raise them,
+                to every caller that waited for the same compile.
+            GrammarError: an unknown kind, or a source or option that is not text or JSON data.
+            TypeError: an option that the function doesn't have.
+        """
+        if kind not in get_args(SourceKind):
+            raise GrammarError(f"no sources of kind {kind!r}; there are {get_args(SourceKind)}")
+        if not isinstance(vocabulary, Vocabulary):
+            raise VocabularyError(
+                f"a Vocabulary is needed, not {type(vocabulary).__name__}; "
+                "Vocabulary.from_transformers(tokenizer) makes one"
+            )
+        bounds = limits or Limits()
+        key: _Key = (kind, _digest(source, options), bounds, vocabulary)
+        read: Callable[..., Grammar] = getattr(Grammar, f"from_{kind}")
+
+        while True:
+            with self._lock:
+                if (kept := self._kept.get(key)) is not None:
+                    self._kept.move_to_end(key)
+                    self._hits += 1
+                    if self._hits % _CHECK_EVERY == 0:
+                        self._evict()
+                    return kept
+                flight = self._flights.get(key)
+                if flight is None:
+                    self._flights[key] = own = Future()
+                    self._misses += 1
+                    break
+                self._waits += 1
+            try:
+                return flight.result()
+            except _Interrupted:
+                continue  # the thread that compiled was interrupted, which is no answer
+        return self._compile(
+            key, own, lambda: compile(read(source, **options), vocabulary, limits=bounds)
+        )
+
+    def _compile(
+        self, key: _Key, flight: Future[Constraint], make: Callable[[], Constraint]
+    ) -> Constraint:
+        try:
+            constraint = make()
+        except BaseException as error:
+            with self._lock:
+                del self._flights[key]
+                self._errors += 1
+            flight.set_exception(error if isinstance(error, Exception) else _Interrupted())
+            raise
+        with self._lock:
+            del self._flights[key]
+            self._kept[key] = constraint
+            self._evict()
+        flight.set_result(constraint)
+        return constraint
+
+    def _evict(self) -> None:
+        total = self._bytes()
+        while total > self._max_bytes and self._kept:
+            _, dropped = self._kept.popitem(last=False)
+            total -= dropped.memory_bytes + _KEY_BYTES
+            self._evictions += 1
+
+    def _bytes(self) -> int:
+        return sum(constraint.memory_bytes + _KEY_BYTES for constraint in self._kept.values())
+
+    def clear(self) -> None:
+        """Drops everything that is kept. Counts of `stats` go on."""
+        with self._lock:
+            self._kept.clear()
+
+    def __len__(self) -> int:
+        """How many constraints are kept."""
+        return len(self._kept)
+
+    def stats(self) -> dict[str, int]:
+        """What happened so far, and what is kept now.
+
+        `hits`, `misses` (each is one compile), `waits` (requests that waited for another's
+        compile), `errors` (compiles that failed), `evictions`; `entries`, `bytes`, `max_bytes`.
+        """
+        with self._lock:
+            return {
+                "hits": self._hits,
+                "misses": self._misses,
+                "waits": self._waits,
+                "errors": self._errors,
+                "evictions": self._evictions,
+                "entries": len(self._kept),
+                "bytes": self._bytes(),
+                "max_bytes": self._max_bytes,
+            }
+
+    def __repr__(self) -> str:
+        return f"ConstraintCache({len(self)} constraints, at most {self._max_bytes} bytes)"
+
+
+class _Interrupted(Exception):
+    """A compile ended in KeyboardInterrupt or its like."""
+
+
+def _digest(source: object, options: dict[str, object]) -> bytes:
+    """A hash of the text of a source and its options. The order of keys in data counts."""
+    try:
+        text = json.dumps([source, sorted(options.items())], ensure_ascii=False, default=_as_text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise GrammarError(
+            f"sources and options that a cache can compare are text or JSON data: {error}"
+        ) from None
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).digest()
+
+
+def _as_text(value: object) -> str:
+    """Bytes as a text that is no source of any kind."""
+    if isinstance(value, bytes):
+        return "\0bytes " + value.hex()
+    raise TypeError(f"{type(value).__name__} is neither")

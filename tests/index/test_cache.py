@@ -1,0 +1,212 @@
+"""`ConstraintCache`: keys, the bound, single flight, errors."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import grammaton.index.cache
+from grammaton import Constraint, ConstraintCache, Grammar, Limits, Vocabulary
+from grammaton.errors import GrammarError, VocabularyError
+
+TOKENS = [bytes([byte]) for byte in range(256)]
+VOCABULARY = Vocabulary([*TOKENS, b""], eos_token_ids=256)
+
+
+def digits(count: int) -> str:
+    """A regex of its own for each number."""
+    return rf"\d{{{count}}}"
+
+
+def test_a_key_is_all_that_decides_the_constraint() -> None:
+    cache = ConstraintCache()
+    schema = {"type": "object", "properties": {"a": {}, "b": {}}}
+    other_order = {"type": "object", "properties": {"b": {}, "a": {}}}
+    same_tokens = Vocabulary([*TOKENS, b""], eos_token_ids=256)
+
+    asked: list[Callable[[], Constraint]] = [
+        lambda: cache.get("json_schema", schema, VOCABULARY),
+        lambda: cache.get("json_schema", other_order, VOCABULARY),
+        lambda: cache.get("json_schema", schema, VOCABULARY, key_order="any"),
+        lambda: cache.get("json_schema", schema, VOCABULARY, whitespace=1),
+        lambda: cache.get("json_schema", schema, VOCABULARY, additional_properties=True),
+        lambda: cache.get("json_schema", schema, VOCABULARY, additional_properties=False),
+        lambda: cache.get("json_schema", schema, VOCABULARY, limits=Limits(max_terms=10**6)),
+        lambda: cache.get("json_schema", schema, same_tokens),
+        lambda: cache.get("json_schema", "{}", VOCABULARY),
+        lambda: cache.get("json_schema", b"{}", VOCABULARY),
+        lambda: cache.get("json_schema", {}, VOCABULARY),
+        lambda: cache.get("regex", "a", VOCABULARY),
+        lambda: cache.get("regex", "a", VOCABULARY, dialect="ecma"),
+        lambda: cache.get("text", 'start ::= "a"', VOCABULARY),
+        lambda: cache.get("choices", ["a", "b"], VOCABULARY),
+        lambda: cache.get("gbnf", 'root ::= "a"', VOCABULARY),
+        lambda: cache.get("ebnf", 'root ::= "a"', VOCABULARY),
+    ]
+    first = [ask() for ask in asked]
+    assert len({id(constraint) for constraint in first}) == len(asked)
+    assert [ask() for ask in asked] == first
+    stats = cache.stats()
+    assert stats["misses"] == stats["hits"] == stats["entries"] == len(cache) == len(asked)
+    assert cache.get("json_schema", {**schema}, VOCABULARY) is first[0]
+
+
+def test_constraints_are_those_of_compile() -> None:
+    constraint = ConstraintCache().get("regex", "[ab]c", VOCABULARY)
+    matcher = constraint.matcher()
+    assert matcher.accept_bytes(b"bc")
+    assert matcher.is_complete
+
+
+def test_the_least_recently_used_go_first() -> None:
+    probe = ConstraintCache().get("regex", digits(1), VOCABULARY).memory_bytes
+    cache = ConstraintCache(max_bytes=4 * probe)
+    kept = cache.get("regex", digits(1), VOCABULARY)
+    for count in range(2, 40):
+        cache.get("regex", digits(count), VOCABULARY)
+        assert cache.get("regex", digits(1), VOCABULARY) is kept
+        assert cache.stats()["bytes"] <= cache.stats()["max_bytes"]
+    stats = cache.stats()
+    assert stats["evictions"] + stats["entries"] == stats["misses"] == 39
+    assert stats["entries"] >= 2
+    misses = stats["misses"]
+    cache.get("regex", digits(39), VOCABULARY)
+    assert cache.stats()["misses"] == misses
+    cache.get("regex", digits(2), VOCABULARY)
+    assert cache.stats()["misses"] == misses + 1
+
+
+def test_constraints_that_grow_in_use_count() -> None:
+    """What a kept constraint holds is counted again, without a miss too."""
+    cache = ConstraintCache(max_bytes=40_000)
+    constraint = cache.get("regex", "[ab]{3}(a|b|ab)*a.{9}", VOCABULARY)
+    before = constraint.memory_bytes
+    matcher = constraint.matcher()
+    for step in range(300):
+        assert matcher.accept(b"ab"[step * step % 7 % 2])
+        matcher.mask()
+    assert constraint.memory_bytes > max(before, 40_000)
+    for _ in range(64):
+        cache.get("regex", "[ab]{3}(a|b|ab)*a.{9}", VOCABULARY)
+    assert cache.stats()["evictions"] >= 1
+    assert cache.stats()["bytes"] <= 40_000
+    assert matcher.accept(97)  # what is dropped goes on for those who have it
+
+
+def test_a_constraint_above_the_bound_is_handed_out_and_not_kept() -> None:
+    cache = ConstraintCache(max_bytes=1)
+    assert cache.get("regex", "a", VOCABULARY).matcher().accept(97)
+    assert len(cache) == 0
+
+
+def test_clear() -> None:
+    cache = ConstraintCache()
+    first = cache.get("regex", "a", VOCABULARY)
+    cache.clear()
+    assert len(cache) == 0
+    assert cache.get("regex", "a", VOCABULARY) is not first
+
+
+def wait_for(count: int, cache: ConstraintCache) -> None:
+    """Until so many requests wait for another's compile."""
+    for _ in range(2000):
+        if cache.stats()["waits"] >= count:
+            return
+        time.sleep(0.005)
+    raise AssertionError("nobody waits")
+
+
+def concurrently(
+    monkeypatch: pytest.MonkeyPatch, outcome: Callable[[Any], Any], threads: int = 8
+) -> tuple[ConstraintCache, list[Constraint | BaseException]]:
+    """Threads that ask for one key; the first compile ends once all others wait for it."""
+    cache = ConstraintCache()
+    compile = grammaton.index.cache.compile
+    results: list[Constraint | BaseException] = []
+
+    def slow(grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits) -> Any:
+        if cache.stats()["misses"] == 1:
+            wait_for(threads - 1, cache)
+            return outcome(lambda: compile(grammar, vocabulary, limits=limits))
+        return compile(grammar, vocabulary, limits=limits)
+
+    def ask() -> None:
+        try:
+            results.append(cache.get("regex", "abc", VOCABULARY))
+        except BaseException as error:
+            results.append(error)
+
+    monkeypatch.setattr(grammaton.index.cache, "compile", slow)
+    started = [threading.Thread(target=ask) for _ in range(threads)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+    return cache, results
+
+
+def test_concurrent_misses_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, results = concurrently(monkeypatch, lambda compile: compile())
+    assert len(results) == 8
+    assert isinstance(results[0], Constraint)
+    assert all(result is results[0] for result in results)
+    assert cache.stats()["misses"] == 1
+    assert cache.stats()["waits"] == 7
+
+
+def test_an_error_reaches_all_who_wait_and_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(compile: object) -> None:
+        raise GrammarError("no luck")
+
+    cache, results = concurrently(monkeypatch, fail)
+    assert [str(result) for result in results] == ["no luck"] * 8
+    assert cache.stats()["errors"] == 1
+    assert isinstance(cache.get("regex", "abc", VOCABULARY), Constraint)
+
+
+def test_an_interrupt_is_no_answer_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(compile: object) -> None:
+        raise KeyboardInterrupt
+
+    cache, results = concurrently(monkeypatch, interrupt)
+    interrupted = [result for result in results if isinstance(result, KeyboardInterrupt)]
+    assert len(interrupted) == 1
+    assert len({id(result) for result in results if isinstance(result, Constraint)}) == 1
+    assert len(results) == 8
+    assert cache.stats()["misses"] == 2
+
+
+def test_errors_of_front_ends_are_raised_each_time() -> None:
+    cache = ConstraintCache()
+    for _ in range(2):
+        with pytest.raises(GrammarError, match="column"):
+            cache.get("regex", "(a", VOCABULARY)
+        with pytest.raises(GrammarError, match="at /type"):
+            cache.get("json_schema", {"type": "text"}, VOCABULARY)
+        with pytest.raises(TypeError, match="key_orders"):
+            cache.get("json_schema", {}, VOCABULARY, key_orders="any")
+    assert cache.stats()["errors"] == 6
+    assert len(cache) == 0
+
+
+def test_wrong_arguments_are_refused() -> None:
+    cache = ConstraintCache()
+    unknown: Any = "yaml"
+    with pytest.raises(GrammarError, match="no sources of kind 'yaml'"):
+        cache.get(unknown, "a", VOCABULARY)
+    wrong: Any = object()
+    with pytest.raises(VocabularyError, match="not object"):
+        cache.get("regex", "a", wrong)
+    with pytest.raises(GrammarError, match="text or JSON data"):
+        cache.get("choices", {"a", "b"}, VOCABULARY)
+    circular: list[object] = []
+    circular.append(circular)
+    with pytest.raises(GrammarError, match="text or JSON data"):
+        cache.get("json_schema", circular, VOCABULARY)
+    for bound in (0, -5, 1.5, True, None):
+        with pytest.raises(GrammarError, match="max_bytes"):
+            ConstraintCache(max_bytes=bound)  # type: ignore[arg-type]
