@@ -5,6 +5,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <cstdlib>
+
 #include "grammaton/core/mask_buffer.hpp"
 #include "index/workers.hpp"
 
