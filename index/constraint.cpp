@@ -34,9 +34,9 @@ Constraint::Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex
 }
 
 void Constraint::measure() {
-  grown_.store(
-      store_->size() * kTermBytes + (machine_->frame_count() + machine_->set_count()) * kFrameBytes,
-      std::memory_order_relaxed);
+  grown_.store(kBaseBytes + store_->size() * kTermBytes +
+                   (machine_->frame_count() + machine_->set_count()) * kFrameBytes,
+               std::memory_order_relaxed);
 }
 
 std::shared_ptr<const Word[]> Constraint::find_mask(SetId state) {
