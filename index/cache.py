@@ -22,7 +22,6 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future
 from hashlib import blake2b
 from typing import Literal, TypeAlias, get_args
 
@@ -54,12 +53,12 @@ class ConstraintCache:
     """
 
     def __init__(self, *, max_bytes: int = 2**30) -> None:
-        if not isinstance(max_bytes, int) or isinstance(max_bytes, bool) or max_bytes < 1:
+        if type(max_bytes) is not int or max_bytes < 1:
             raise GrammarError(f"max_bytes is a number of bytes from 1 up, not {max_bytes!r}")
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._kept: OrderedDict[_Key, Constraint] = OrderedDict()
-        self._flights: dict[_Key, Future[Constraint]] = {}
+        self._flights: dict[_Key, _Flight] = {}
         self._hits = self._misses = self._waits = self._errors = self._evictions = 0
 
     def get(
@@ -110,34 +109,36 @@ class ConstraintCache:
                     return kept
                 flight = self._flights.get(key)
                 if flight is None:
-                    self._flights[key] = own = Future()
+                    own = self._flights[key] = _Flight()
                     self._misses += 1
                     break
                 self._waits += 1
-            try:
-                return flight.result()
-            except _Interrupted:
-                continue  # the thread that compiled was interrupted, which is no answer
+            flight.ended.wait()
+            if flight.error is not None:
+                raise flight.error
+            if flight.constraint is not None:
+                return flight.constraint
+            # The thread that compiled was interrupted, which is no answer.
         return self._compile(
             key, own, lambda: compile(read(source, **options), vocabulary, limits=bounds)
         )
 
-    def _compile(
-        self, key: _Key, flight: Future[Constraint], make: Callable[[], Constraint]
-    ) -> Constraint:
+    def _compile(self, key: _Key, flight: _Flight, make: Callable[[], Constraint]) -> Constraint:
         try:
             constraint = make()
         except BaseException as error:
             with self._lock:
                 del self._flights[key]
                 self._errors += 1
-            flight.set_exception(error if isinstance(error, Exception) else _Interrupted())
+            flight.error = error if isinstance(error, Exception) else None
+            flight.ended.set()
             raise
         with self._lock:
             del self._flights[key]
             self._kept[key] = constraint
             self._evict()
-        flight.set_result(constraint)
+        flight.constraint = constraint
+        flight.ended.set()
         return constraint
 
     def _evict(self) -> None:
@@ -181,8 +182,13 @@ class ConstraintCache:
         return f"ConstraintCache({len(self)} constraints, at most {self._max_bytes} bytes)"
 
 
-class _Interrupted(Exception):
-    """A compile ended in KeyboardInterrupt or its like."""
+class _Flight:
+    """A compile under way. Once `ended`, one of the others is set, or none if it was interrupted."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self.constraint: Constraint | None = None
+        self.error: Exception | None = None
 
 
 def _digest(source: object, options: dict[str, object]) -> bytes:

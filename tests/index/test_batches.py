@@ -45,7 +45,7 @@ def matchers_of(texts: list[bytes]) -> list[Matcher | None]:
 
 def one_by_one(matchers: list[Matcher | None], out: NDArray[np.int32]) -> NDArray[np.int32]:
     """What `fill_masks` is to leave in `out`."""
-    expected = out.copy()
+    expected: NDArray[np.int32] = out.copy()
     for row, matcher in enumerate(matchers):
         if matcher is not None:
             matcher.fill_mask(expected, row)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import grammaton.index.cache
-from grammaton import Constraint, ConstraintCache, Grammar, Limits, Vocabulary
+from grammaton import Constraint, ConstraintCache, Grammar, Limits, Vocabulary, compile
 from grammaton.errors import GrammarError, VocabularyError
 
 TOKENS = [bytes([byte]) for byte in range(256)]
@@ -125,7 +125,6 @@ def concurrently(
 ) -> tuple[ConstraintCache, list[Constraint | BaseException]]:
     """Threads that ask for one key; the first compile ends once all others wait for it."""
     cache = ConstraintCache()
-    compile = grammaton.index.cache.compile
     results: list[Constraint | BaseException] = []
 
     def slow(grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits) -> Any:
@@ -150,7 +149,7 @@ def concurrently(
 
 
 def test_concurrent_misses_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    cache, results = concurrently(monkeypatch, lambda compile: compile())
+    cache, results = concurrently(monkeypatch, lambda make: make())
     assert len(results) == 8
     assert isinstance(results[0], Constraint)
     assert all(result is results[0] for result in results)
@@ -159,7 +158,7 @@ def test_concurrent_misses_compile_once(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_an_error_reaches_all_who_wait_and_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(compile: object) -> None:
+    def fail(make: object) -> None:
         raise GrammarError("no luck")
 
     cache, results = concurrently(monkeypatch, fail)
@@ -169,7 +168,7 @@ def test_an_error_reaches_all_who_wait_and_is_not_kept(monkeypatch: pytest.Monke
 
 
 def test_an_interrupt_is_no_answer_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(compile: object) -> None:
+    def interrupt(make: object) -> None:
         raise KeyboardInterrupt
 
     cache, results = concurrently(monkeypatch, interrupt)
