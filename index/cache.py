@@ -183,7 +183,7 @@ class ConstraintCache:
 
 
 class _Flight:
-    """A compile under way. Once `ended`, one of the others is set, or none if it was interrupted."""
+    """A compile under way. Once `ended`, one of the others is set; none if it was interrupted."""
 
     def __init__(self) -> None:
         self.ended = threading.Event()
