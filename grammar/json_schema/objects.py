@@ -99,6 +99,11 @@ def _define(
             pointer=shape.counted,
         )
     most = None if shape.max is None else shape.max - len(required)
+    if found and most is not None and most < 1:
+        raise UnsupportedKeyword(
+            "'maxProperties' without room for a member that must be found is not enforced yet",
+            pointer=shape.counted,
+        )
     if not members and not found:
         _define_uniform(lowering, first, store.union(undeclared), depth, least, most)
         return
