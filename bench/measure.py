@@ -31,7 +31,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from bench.isolation import REFUSED, do_items, peak_resident, resident
-from bench.peers import PEERS, Driven, Mask, Peer, Refused
+from bench.peers import PEERS, Driven, Mask, Peer, Refused, timed_steps
 from bench.walks import EOS_TOKEN_ID, Walk, load, tokenizer_path, vocabulary
 
 WAYS = ("shared", "alone", "masks")
@@ -124,7 +124,7 @@ class Worker:
         """Times of a fresh constraint on the shared vocabulary, and of a second walk on it."""
         assert self._peer is not None
         constraint, first, steps = self._timed(self._peer, walk)
-        again = _timed_steps(self._peer.start(constraint, self._out), walk.token_ids)
+        again = timed_steps(self._peer.start(constraint, self._out), walk.token_ids)
         self._kept.append(constraint)
         return {
             "first": first,
@@ -145,7 +145,7 @@ class Worker:
         sequence = peer.start(constraint, self._out)
         sequence.fill()
         first = time.process_time() - start
-        return constraint, first, _timed_steps(sequence, walk.token_ids)
+        return constraint, first, timed_steps(sequence, walk.token_ids)
 
     def masks(self, walk: Walk, rows: Mask) -> dict[str, Any]:
         """The masks of a walk, what each step did, and which instances are judged right.
@@ -186,20 +186,6 @@ def _fills(sequence: Driven, token_ids: Sequence[int]) -> Iterator[None]:
             raise Refused(f"token {i} of the valid instance was rejected")
         sequence.fill()
         yield
-
-
-def _timed_steps(sequence: Driven, token_ids: Sequence[int]) -> list[float]:
-    """Seconds of each step."""
-    accept, fill, clock = sequence.accept, sequence.fill, time.process_time
-    times = []
-    for i, token_id in enumerate(token_ids):
-        start = clock()
-        taken = accept(token_id)
-        fill()
-        times.append(clock() - start)
-        if not taken:
-            raise Refused(f"token {i} of the valid instance was rejected")
-    return times
 
 
 if __name__ == "__main__":

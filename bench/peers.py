@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, Protocol
 
@@ -286,3 +287,21 @@ def whitespace_of(engine: str, *, compact: bool) -> Whitespace:
     if engine == "glrmask":
         return "spaced"
     return "compact" if compact else "flexible"
+
+
+def timed_steps(sequence: Driven, token_ids: Sequence[int]) -> list[float]:
+    """Process CPU seconds of each step: an accept and the mask after it.
+
+    Raises:
+        Refused: a token was rejected.
+    """
+    accept, fill, clock = sequence.accept, sequence.fill, time.process_time
+    times = []
+    for i, token_id in enumerate(token_ids):
+        start = clock()
+        taken = accept(token_id)
+        fill()
+        times.append(clock() - start)
+        if not taken:
+            raise Refused(f"token {i} of the valid instance was rejected")
+    return times

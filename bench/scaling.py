@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from bench.isolation import REFUSED, WorkerFailed, do_items, resident, run_items
-from bench.peers import PEERS, Driven, Mask, Peer, Refused
+from bench.peers import PEERS, Driven, Mask, Peer, Refused, timed_steps
 from bench.walks import EOS_TOKEN_ID, vocabulary
 from grammaton import Vocabulary
 
@@ -182,12 +182,12 @@ class Scaling:
 
     def _walked(self, schema: Any, ids: list[int]) -> Any:
         constraint = self.peer.compile(schema)
-        _steps(self.peer.start(constraint, self.out), ids)
+        timed_steps(self.peer.start(constraint, self.out), ids)
         return constraint
 
     def _half(self, constraint: Any, ids: list[int]) -> Driven:
         sequence = self.peer.start(constraint, self.out)
-        _steps(sequence, ids[: len(ids) // 2])
+        timed_steps(sequence, ids[: len(ids) // 2])
         return sequence
 
 
@@ -199,7 +199,7 @@ def _walk(peer: Peer, schema: Any, ids: list[int], out: Mask) -> dict[str, Any]:
         sequence = peer.start(constraint, out)
         sequence.fill()
         firsts.append(time.process_time() - start)
-        walks.append(_steps(sequence, ids))
+        walks.append(timed_steps(sequence, ids))
     steps = np.min(walks, axis=0) * 1e6
     record = {
         "first_us": min(firsts) * 1e6,
@@ -210,19 +210,6 @@ def _walk(peer: Peer, schema: Any, ids: list[int], out: Mask) -> dict[str, Any]:
     if tenth >= 20:
         record["growth"] = float(steps[-tenth:].mean() / steps[tenth : 2 * tenth].mean())
     return record
-
-
-def _steps(sequence: Driven, ids: Sequence[int]) -> list[float]:
-    accept, fill, clock = sequence.accept, sequence.fill, time.process_time
-    times = []
-    for i, token_id in enumerate(ids):
-        start = clock()
-        taken = accept(token_id)
-        fill()
-        times.append(clock() - start)
-        if not taken:
-            raise Refused(f"token {i} of {len(ids)} was rejected")
-    return times
 
 
 def _object(size: int, *, prefix: str = "property_") -> tuple[dict[str, Any], dict[str, Any]]:

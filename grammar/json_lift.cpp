@@ -13,6 +13,7 @@
 // out as a term costs about six terms a character; this costs only the states that are visited.
 #include <algorithm>
 
+#include "grammar/json_escapes.hpp"
 #include "grammar/terms.hpp"
 
 namespace grammaton {
@@ -32,13 +33,6 @@ constexpr unsigned hex_value(unsigned byte) {
   if (byte >= 'A' && byte <= 'F') return byte - 'A' + 10;
   return 16;
 }
-
-struct Escape {
-  char letter;
-  char meaning;
-};
-constexpr Escape kEscapes[] = {{'"', '"'},  {'\\', '\\'}, {'/', '/'},  {'b', '\b'},
-                               {'f', '\f'}, {'n', '\n'},  {'r', '\r'}, {'t', '\t'}};
 
 // Bytes that only stand inside a character.
 bool continues_character(const ByteSet& set) {
@@ -145,7 +139,7 @@ Term TermStore::json_char(bool restricted) {
   const Term low = concat(one_of({{'C', 'F'}, {'c', 'f'}}), repeat(hex, 2, 2));
   const Term pair[] = {d, high, backslash, u, d, low};
   CodeRanges letters;
-  for (const Escape& e : kEscapes) {
+  for (const JsonEscape& e : kJsonEscapes) {
     const auto c = static_cast<std::uint32_t>(e.letter);
     letters.push_back({c, c});
   }
@@ -379,7 +373,7 @@ Row TermStore::json_row(Term t) {
     });
     go('\\', x, phase_of(1, 0));
   } else if (stage == 1) {
-    for (const Escape& e : kEscapes) {
+    for (const JsonEscape& e : kJsonEscapes) {
       const Term y = step(x, static_cast<unsigned char>(e.meaning));
       if (y != kNothing) go(static_cast<unsigned char>(e.letter), y, 0);
     }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "grammar/json_escapes.hpp"
 #include "grammar/terms.hpp"
 
 namespace grammaton {
@@ -20,8 +21,6 @@ constexpr std::size_t kMostTexts = 256;       // of one lift; larger enums stay 
 constexpr std::size_t kMostExcluded = 4096;
 constexpr std::size_t kMostChoices = 64;
 constexpr std::size_t kLongestKey = 200;  // the trie is built recursively; longer ones stay lifts
-constexpr std::string_view kEscapeLetters = "\"\\/bfnrt";
-constexpr std::string_view kEscapeMeanings = "\"\\/\b\f\n\r\t";
 
 // What follows the backslash when a code point is spelled in hexadecimal.
 std::string hex_spelling(std::uint32_t code) {
@@ -321,11 +320,8 @@ Row TermStore::keys_row(Term t) {
   std::vector<std::pair<unsigned, Term>> targets;  // by byte, in order
   if (nodes_[t].b == kAfterBackslash) {
     for (std::size_t i = 0; i < edges.size(); i += 2) {
-      const std::size_t escape = edges[i] < 0x80 ? kEscapeMeanings.find(static_cast<char>(edges[i]))
-                                                 : std::string_view::npos;
-      if (escape != std::string_view::npos) {
-        targets.emplace_back(static_cast<unsigned char>(kEscapeLetters[escape]), edges[i + 1]);
-      }
+      const unsigned char letter = json_escape_letter(edges[i]);
+      if (letter != 0) targets.emplace_back(letter, edges[i + 1]);
     }
     targets.emplace_back('u', key_digits(key_characters(t), 1));
     std::ranges::sort(targets);

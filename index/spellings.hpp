@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "grammar/json_escapes.hpp"
 #include "index/trie.hpp"
 
 namespace grammaton {
@@ -34,12 +35,8 @@ class EscapeSearch {
     const std::uint32_t escape = trie_.child(node, '\\');
     if (escape == Trie::kRoot) return;
     pass_(escape);
-    constexpr std::string_view kLetters = "\"\\/bfnrt";
-    constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
-    const std::size_t letter =
-        code < 0x80 ? kMeanings.find(static_cast<char>(code)) : std::string_view::npos;
-    if (letter != std::string_view::npos) {
-      const std::uint32_t end = trie_.child(escape, static_cast<std::uint8_t>(kLetters[letter]));
+    if (const unsigned char letter = json_escape_letter(code); letter != 0) {
+      const std::uint32_t end = trie_.child(escape, letter);
       if (end != Trie::kRoot) done_(end);
     }
     if (code < 0x10000) {
