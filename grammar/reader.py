@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from grammaton.errors import GrammarError
 from grammaton.grammar.ebnf_nodes import MAX_REPEAT, Source
+from grammaton.grammar.regex.ranges import Ranges, invert, normalize
 from grammaton.grammar.utf8 import check_utf8
 
 _DIGITS = re.compile("[0-9]+")
@@ -66,6 +68,29 @@ class Reader:
         if found is not None:
             self.at = found.end()
         return found
+
+    def class_ranges(
+        self, start: int, class_char: Callable[[int], int], *, hint: str = ""
+    ) -> Ranges:
+        """The characters of `[…]` or `[^…]`, opened at `start` and now behind the bracket.
+
+        `class_char(start)` reads one character of it.
+        """
+        negated = self.take("^")
+        found: list[tuple[int, int]] = []
+        while not self.take("]"):
+            here = self.at
+            low = high = class_char(start)
+            if self.sees("-") and not self.sees("-]"):
+                self.at += 1
+                high = class_char(start)
+            if high < low:
+                raise self.error("this range ends before its start", here, self.at)
+            found.append((low, high))
+        if not found:
+            raise self.error(f"an empty class; expected characters{hint}", start, self.at)
+        ranges = normalize(found)
+        return invert(ranges) if negated else ranges
 
     def count(self, what: str) -> int:
         """Reads a number of repetitions."""

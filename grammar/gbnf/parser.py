@@ -29,7 +29,7 @@ from grammaton.grammar.ebnf_nodes import (
     seq,
 )
 from grammaton.grammar.reader import Reader
-from grammaton.grammar.regex.ranges import ANY, invert, normalize
+from grammaton.grammar.regex.ranges import ANY
 
 _NAME = re.compile("[A-Za-z0-9_-]+")
 _SPACE = re.compile(r"(?:[ \t]|#[^\n\r]*)*")
@@ -170,23 +170,7 @@ class _Parser(Reader):
     def _class(self) -> Node:
         start = self.at
         self.at += 1
-        negated = self.take("^")
-        found: list[tuple[int, int]] = []
-        while not self.take("]"):
-            here = self.at
-            low = high = self._class_char(start)
-            if self.sees("-") and not self.sees("-]"):
-                self.at += 1
-                high = self._class_char(start)
-            if high < low:
-                raise self.error("this range ends before its start", here, self.at)
-            found.append((low, high))
-        if not found:
-            raise self.error(
-                "an empty class; expected characters (any character is .)", start, self.at
-            )
-        ranges = normalize(found)
-        return Chars(invert(ranges) if negated else ranges)
+        return Chars(self.class_ranges(start, self._class_char, hint=" (any character is .)"))
 
     def _class_char(self, start: int) -> int:
         if self.at == len(self.text) or self.text[self.at] in "\r\n":
