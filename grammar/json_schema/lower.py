@@ -10,7 +10,7 @@ from grammaton.grammar.json_schema.document import DRAFT_4, Document, NeedsScope
 from grammaton.grammar.json_schema.keywords import read_keywords
 from grammaton.grammar.json_schema.nodes import Nodes
 from grammaton.grammar.json_schema.normal import Normaliser
-from grammaton.grammar.json_schema.numbers import NumberTexts
+from grammaton.grammar.json_schema.number_texts import NumberTexts
 from grammaton.grammar.json_schema.positions import INFINITE, contradiction
 from grammaton.grammar.json_schema.rules import Lowering
 from grammaton.grammar.json_schema.strings import StringTexts

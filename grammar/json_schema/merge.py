@@ -28,7 +28,8 @@ from grammaton.grammar.json_schema.nodes import (
     Objects,
     unsupported,
 )
-from grammaton.grammar.json_schema.numbers import Bounds, NumberTexts, Sort, exact
+from grammaton.grammar.json_schema.number_texts import NumberTexts, Sort
+from grammaton.grammar.json_schema.numbers import Bounds, exact
 from grammaton.grammar.json_schema.positions import ArrayShape, Duty, ObjectShape, Position
 from grammaton.grammar.json_schema.strings import KeySort, StringFacts, StringTexts, encode
 from grammaton.grammar.json_schema.values import (

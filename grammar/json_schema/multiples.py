@@ -11,15 +11,15 @@ Cost: a handful of terms; some fifty more where numbers reach 10**16.
 
 from __future__ import annotations
 
-from decimal import Decimal
 from fractions import Fraction
-from math import gcd, lcm
+from math import gcd
 from typing import TYPE_CHECKING
 
 from grammaton.errors import LimitExceeded
+from grammaton.grammar.json_schema.numbers import Exact, decimal_places
 
 if TYPE_CHECKING:
-    from grammaton.grammar.json_schema.numbers import Exact, NumberTexts
+    from grammaton.grammar.json_schema.number_texts import NumberTexts
 
 MAX_FRACTION = 17
 """Digits after the point of a mantissa: as many as a double needs, and one more."""
@@ -29,31 +29,9 @@ MAX_PLACES = 1000
 """The largest k of one."""
 
 
-def common_multiple(one: Exact, other: Exact) -> Exact:
-    """The least number above zero that is a multiple of two."""
-    places = max(_places(one), _places(other))
-    scale = 10**places
-    whole = lcm(int(Fraction(one) * scale), int(Fraction(other) * scale))
-    found = Fraction(whole, scale)
-    return int(found) if found.denominator == 1 else Decimal(whole).scaleb(-places)
-
-
-def is_multiple(value: Exact, step: Exact) -> bool:
-    """Whether a number is a whole multiple of another."""
-    return (Fraction(value) / Fraction(step)).denominator == 1
-
-
-def _places(value: Exact) -> int:
-    if isinstance(value, int):
-        return 0
-    exponent = value.normalize().as_tuple().exponent
-    assert isinstance(exponent, int)
-    return max(0, -exponent)
-
-
 def _divisor(step: Exact) -> tuple[int, int]:
     """p and k of a divisor p / 10**k."""
-    places = _places(step)
+    places = decimal_places(step)
     divisor = int(Fraction(step) * 10**places)
     if divisor > MAX_DIVISOR or places > MAX_PLACES:
         raise LimitExceeded(

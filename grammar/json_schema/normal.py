@@ -26,7 +26,8 @@ from grammaton.errors import GrammarError, LimitExceeded, UnsupportedKeyword
 from grammaton.grammar.json_schema.disjoint import Disjointness
 from grammaton.grammar.json_schema.merge import Merger
 from grammaton.grammar.json_schema.nodes import ANYTHING, Node, Nodes
-from grammaton.grammar.json_schema.numbers import NumberTexts, exact
+from grammaton.grammar.json_schema.number_texts import NumberTexts
+from grammaton.grammar.json_schema.numbers import exact
 from grammaton.grammar.json_schema.positions import (
     INFINITE,
     Position,
