@@ -1,7 +1,6 @@
 #include "index/batch.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -18,20 +17,14 @@ std::size_t row_bytes(const BatchRow& row) {
   return row.constraint->index().mask_words() * sizeof(std::uint32_t);
 }
 
-void write(BatchRow& row, const Word* mask, bool compare) {
-  const std::size_t bytes = row_bytes(row);
-  if (compare && std::memcmp(row.out, mask, bytes) == 0) return;
-  std::memcpy(row.out, mask, bytes);
+void write(BatchRow& row, const FinishedMask& mask, bool compare) {
+  const std::span<std::uint32_t> out(row.out, row.constraint->index().mask_words());
+  if (compare && mask.equals(out)) return;
+  mask.write(out);
   row.changed = true;
 }
 
-void clear(BatchRow& row, bool compare) {
-  const std::size_t bytes = row_bytes(row);
-  const auto* begin = reinterpret_cast<const unsigned char*>(row.out);
-  if (compare && std::all_of(begin, begin + bytes, [](unsigned char c) { return c == 0; })) return;
-  std::memset(row.out, 0, bytes);
-  row.changed = true;
-}
+void clear(BatchRow& row, bool compare) { write(row, FinishedMask({}, nullptr), compare); }
 
 // False when the mask has to be made.
 bool copy_finished(BatchRow& row, bool compare) {
@@ -39,15 +32,15 @@ bool copy_finished(BatchRow& row, bool compare) {
     clear(row, compare);
     return true;
   }
-  const std::shared_ptr<const Word[]> mask = row.constraint->find_mask(row.state);
+  const std::shared_ptr<const FinishedMask> mask = row.constraint->find_mask(row.state);
   if (mask == nullptr) return false;
-  write(row, mask.get(), compare);
+  write(row, *mask, compare);
   return true;
 }
 
 void make(BatchRow& row, bool compare) {
   try {
-    write(row, row.constraint->mask(row.state).get(), compare);
+    write(row, *row.constraint->mask(row.state), compare);
   } catch (...) {
     row.error = std::current_exception();
     clear(row, compare);

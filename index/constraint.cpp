@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 namespace grammaton {
-
-static_assert(std::endian::native == std::endian::little,
-              "masks are little-endian words and are copied as they are");
 
 namespace {
 
@@ -39,7 +35,7 @@ void Constraint::measure() {
                std::memory_order_relaxed);
 }
 
-std::shared_ptr<const Word[]> Constraint::find_mask(SetId state) {
+std::shared_ptr<const FinishedMask> Constraint::find_mask(SetId state) {
   const std::scoped_lock lock(masks_mutex_);
   const auto found = masks_.find(state);
   if (found == masks_.end()) return nullptr;
@@ -48,33 +44,39 @@ std::shared_ptr<const Word[]> Constraint::find_mask(SetId state) {
 }
 
 // Under mutex_, so that a mask is made once however many wait for it.
-std::shared_ptr<const Word[]> Constraint::make_mask(SetId state) {
+std::shared_ptr<const FinishedMask> Constraint::make_mask(SetId state) {
   if (auto kept = find_mask(state)) return kept;
-  const std::size_t words = index_->words();
-  const std::shared_ptr<Word[]> mask(new Word[words]());
-  walker_->mask(state, mask.get());
-  std::unordered_map<SetId, std::shared_ptr<const Word[]>> evicted;  // freed without the lock
+  const auto mask = std::make_shared<const FinishedMask>(walker_->mask(state));
+  std::size_t bytes = mask->memory();
+  std::unordered_map<SetId, std::shared_ptr<const FinishedMask>> evicted;  // freed without the lock
   const std::scoped_lock lock(masks_mutex_);
   ++mask_misses_;
-  if ((masks_.size() + 1) * words * sizeof(Word) > limits_.mask_cache_bytes) masks_.swap(evicted);
+  // A base may outlive its frame's eviction from the vocabulary's cache: each is counted once.
+  if (mask->base() && !bases_.contains(mask->base().get())) bytes += index_->words() * sizeof(Word);
+  if (mask_bytes_ + bytes > limits_.mask_cache_bytes) {
+    masks_.swap(evicted);
+    bases_.clear();
+    mask_bytes_.store(0, std::memory_order_relaxed);
+  }
   masks_.emplace(state, mask);
-  mask_bytes_.store(masks_.size() * words * sizeof(Word), std::memory_order_relaxed);
+  if (mask->base()) bases_.insert(mask->base().get());
+  mask_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return mask;
 }
 
-std::shared_ptr<const Word[]> Constraint::mask(SetId state) {
+std::shared_ptr<const FinishedMask> Constraint::mask(SetId state) {
   if (auto kept = find_mask(state)) return kept;
   const Hold hold(*this);
   return make_mask(state);
 }
 
 void Constraint::fill(SetId state, std::uint32_t* out) {
-  const std::size_t bytes = index_->mask_words() * sizeof(std::uint32_t);
+  const std::span<std::uint32_t> words(out, index_->mask_words());
   if (state == kFinished) {
-    std::memset(out, 0, bytes);
-    return;
+    std::ranges::fill(words, 0);
+  } else {
+    mask(state)->write(words);
   }
-  std::memcpy(out, mask(state).get(), bytes);
 }
 
 // The configuration after `text`, at whose end a token may end.
@@ -145,15 +147,15 @@ std::vector<std::uint32_t> Constraint::forced_tokens(SetId state) {
   std::vector<std::uint32_t> forced;
   if (state == kFinished) return forced;
   const Hold hold(*this);
-  const std::size_t words = index_->words();
+  std::vector<std::uint32_t> mask(index_->mask_words());
   while (forced.size() < kMostForcedTokens) {
-    const std::shared_ptr<const Word[]> mask = make_mask(state);
-    std::size_t bits = 0;
+    make_mask(state)->write(mask);
+    int bits = 0;
     std::uint32_t token = 0;
-    for (std::size_t i = 0; i < words && bits < 2; ++i) {
+    for (std::size_t i = 0; i < mask.size() && bits < 2; ++i) {
       if (mask[i] == 0) continue;
-      bits += static_cast<std::size_t>(std::popcount(mask[i]));
-      token = static_cast<std::uint32_t>(i * 64) +
+      bits += std::popcount(mask[i]);
+      token = static_cast<std::uint32_t>(i * 32) +
               static_cast<std::uint32_t>(std::countr_zero(mask[i]));
     }
     if (bits != 1 || index_->is_eos(token)) break;

@@ -32,9 +32,8 @@ void sort_by_items(std::vector<ItemCounts::Taken>& taken) {
 
 // ItemCounts::most of tokens sorted so. It ends where hardly any token has more items, which is
 // cheaper to take out of the last one than to keep ready.
-std::vector<std::vector<Word>> most_by_items(const std::vector<ItemCounts::Taken>& inside,
-                                             std::size_t words) {
-  std::vector<std::vector<Word>> most;
+std::vector<Bits> most_by_items(const std::vector<ItemCounts::Taken>& inside, std::size_t words) {
+  std::vector<Bits> most;
   std::vector<Word> bits(words, 0);
   std::size_t next = inside.size();
   while (most.size() <= kReadyCounts) {
@@ -42,7 +41,7 @@ std::vector<std::vector<Word>> most_by_items(const std::vector<ItemCounts::Taken
     for (; next > 0 && (last || inside[next - 1].items <= most.size()); --next) {
       set_bit(bits.data(), inside[next - 1].token);
     }
-    most.push_back(bits);
+    most.push_back(copy_bits(bits));
     if (last) break;
   }
   return most;
@@ -57,11 +56,11 @@ std::shared_ptr<const FrameMask> Walker::known_frame(Place place, Term t) {
       index_.find({place.trie->uid(), place.node, store_.node(t).hash});
   if (mask != nullptr) {
     // References kept here outlive an eviction from the vocabulary's cache; they are bounded too.
-    if (frame_bytes_ + mask->memory() > limits_.mask_cache_bytes) {
+    if (frame_bytes_ + mask->memory(index_.words()) > limits_.mask_cache_bytes) {
       frames_.clear();
       frame_bytes_ = 0;
     }
-    frame_bytes_ += mask->memory();
+    frame_bytes_ += mask->memory(index_.words());
     frames_.emplace(FrameKey{place.trie->uid(), place.node, t}, mask);
   }
   return mask;
@@ -184,7 +183,7 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
     mask->counts = std::move(counts);
   }
   if (dense) {
-    mask->dense = bits;
+    mask->dense = copy_bits(bits);
   } else {
     mask->sparse = std::move(tokens);
   }

@@ -11,12 +11,12 @@ constexpr std::size_t kLongestToken = 8192;
 
 }  // namespace
 
-std::size_t FrameMask::memory() const {
-  std::size_t bytes = sizeof(FrameMask) + dense.size() * sizeof(Word) + sparse.size() * 4;
+std::size_t FrameMask::memory(std::size_t words) const {
+  std::size_t bytes = sizeof(FrameMask) + (dense ? words * sizeof(Word) : 0) + sparse.size() * 4;
   if (rest) bytes += rest->memory();
   if (counts) {
     bytes += (counts->inside.size() + counts->ending.size()) * sizeof(ItemCounts::Taken);
-    for (const auto& mask : counts->most) bytes += mask.size() * sizeof(Word);
+    bytes += counts->most.size() * words * sizeof(Word);
   }
   return bytes;
 }
@@ -136,7 +136,7 @@ std::shared_ptr<const FrameMask> TokenIndex::find(const Key& key) const {
 
 std::shared_ptr<const FrameMask> TokenIndex::keep(const Key& key,
                                                   std::shared_ptr<const FrameMask> mask) {
-  const std::size_t bytes = mask->memory();
+  const std::size_t bytes = mask->memory(words());
   const std::scoped_lock lock(mutex_);
   ++made_;
   if (cache_bytes_ + bytes > limits_.frame_cache_bytes) {

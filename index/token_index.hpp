@@ -17,17 +17,10 @@
 #include <vector>
 
 #include "grammar/normalise.hpp"
+#include "index/finished_mask.hpp"
 #include "index/trie.hpp"
 
 namespace grammaton {
-
-using Word = std::uint64_t;
-
-inline void set_bit(Word* words, std::uint32_t i) { words[i / 64] |= Word{1} << (i % 64); }
-inline void clear_bit(Word* words, std::uint32_t i) { words[i / 64] &= ~(Word{1} << (i % 64)); }
-inline bool get_bit(const Word* words, std::uint32_t i) {
-  return ((words[i / 64] >> (i % 64)) & 1) != 0;
-}
 
 // Where the frame is X* q for a prefix-free X (a character, a whitespace byte): how many items each
 // token takes, from which the mask of X{m,n} q follows for any m and n.
@@ -38,17 +31,17 @@ struct ItemCounts {
   };
   std::vector<Taken> inside;  // tokens that stay in X*, by items, descending
   std::vector<Taken> ending;  // tokens that end exactly at the frame's end
-  // most[n]: the tokens of `inside` with at most n items, dense; most.back() is all of them.
-  std::vector<std::vector<Word>> most;
+  // most[n]: the tokens of `inside` with at most n items; most.back() is all of them.
+  std::vector<Bits> most;
 };
 
 struct FrameMask {
-  std::vector<Word> dense;
-  std::vector<std::uint32_t> sparse;  // used when `dense` is empty
+  Bits dense;
+  std::vector<std::uint32_t> sparse;  // used when `dense` is null
   std::unique_ptr<Trie> rest;         // null when no token runs past the end
   std::optional<ItemCounts> counts;
 
-  std::size_t memory() const;
+  std::size_t memory(std::size_t words) const;
 };
 
 class TokenIndex {

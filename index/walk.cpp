@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "index/spellings.hpp"
 
@@ -42,16 +43,35 @@ void Walker::count_nodes(std::uint64_t& counter) {
   }
 }
 
-void Walker::mask(SetId configuration, Word* out) {
+Walker::Part::Part(Walker& walker, Word* out, bool blank) : out_(out, walker.index_.words()) {
+  if (!blank) scratch_.emplace(walker);
+  bits_ = blank ? out : scratch_->bits().data();
+}
+
+void Walker::Part::join() {
+  if (scratch_) add_bits(out_, bits_);
+}
+
+void Walker::Part::drop() {
+  if (!scratch_) std::ranges::fill(out_, 0);
+}
+
+FinishedMask Walker::mask(SetId configuration) {
   visited_ = 0;
+  base_ = nullptr;
+  blank_ = true;
+  const Scratch scratch(*this);
+  Word* out = scratch.bits().data();
   machine_.begin_step();
   Groups& groups = groups_at(0);
   machine_.load(configuration, groups);
   machine_.close(groups);
-  if (groups.ended) {
+  const bool ended = groups.ended;
+  walk(index_.trie(), Trie::kRoot, 0, {}, out);
+  if (ended) {
     for (const std::uint32_t id : index_.eos()) set_bit(out, id);
   }
-  walk(index_.trie(), Trie::kRoot, 0, {}, out);
+  return {scratch.bits(), std::move(base_)};
 }
 
 // Walks the strict subtree of `node` from the closed groups at `level`.
@@ -67,11 +87,13 @@ void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filte
   if (filter.open()) {
     // Keys and frames leave the group list; what remains is walked together.
     const bool long_walk = here.subtree_nodes >= kShortWalk;
+    bool blank = std::exchange(blank_, false);
     for (std::size_t i = 0; i < levels_[level].items.size();) {
       const Group group = levels_[level].items[i];
       if (apply_keys({&trie, node}, group, level + 1, out) ||
           (long_walk && !store_.has(group.term, kHasCall) &&
-           apply_frame({&trie, node}, group, level + 1, out))) {
+           apply_frame({&trie, node}, group, level + 1, blank, out))) {
+        blank = false;
         levels_[level].items.erase(levels_[level].items.begin() + static_cast<std::ptrdiff_t>(i));
       } else {
         ++i;
@@ -134,14 +156,15 @@ std::uint64_t Walker::reach(Place place, const Row& row) const {
   return nodes;
 }
 
-bool Walker::apply_frame(Place place, const Group& group, std::size_t level, Word* out) {
+bool Walker::apply_frame(Place place, const Group& group, std::size_t level, bool blank,
+                         Word* out) {
   std::shared_ptr<const FrameMask> mask = known_frame(place, group.term);
   if (mask == nullptr) {
-    if (place.trie->unique() && apply_all_but(place, group, level, out)) return true;
+    if (place.trie->unique() && apply_all_but(place, group, level, blank, out)) return true;
     if (reach(place, store_.row(group.term)) < kShortWalk) return false;
     if (place.trie->unique()) {
-      if (apply_counted(place, group, level, out)) return true;
-      if (apply_beside(place, group, level, out)) return true;
+      if (apply_counted(place, group, level, blank, out)) return true;
+      if (apply_beside(place, group, level, blank, out)) return true;
     }
     mask = frame(place, group.term);
   }
@@ -149,12 +172,13 @@ bool Walker::apply_frame(Place place, const Group& group, std::size_t level, Wor
   return true;
 }
 
+void Walker::add_base(const Bits& base, Word* out) {
+  add_bits({out, index_.words()}, base.get());
+  if (base_ == nullptr) base_ = base;
+}
+
 void Walker::apply(const FrameMask& mask, SetId parents, std::size_t level, Word* out) {
-  if (!mask.dense.empty()) {
-    const std::size_t words = index_.words();
-    const Word* dense = mask.dense.data();
-    for (std::size_t i = 0; i < words; ++i) out[i] |= dense[i];
-  }
+  if (mask.dense) add_base(mask.dense, out);
   for (const std::uint32_t token : mask.sparse) set_bit(out, token);
   if (mask.rest) walk_rest(*mask.rest, parents, level, {}, out);
 }
@@ -216,7 +240,8 @@ const Walker::Counted* Walker::counted_form(Term t) {
   return kept.reference == kNothing ? nullptr : &kept;
 }
 
-bool Walker::apply_counted(Place place, const Group& group, std::size_t level, Word* out) {
+bool Walker::apply_counted(Place place, const Group& group, std::size_t level, bool blank,
+                           Word* out) {
   const Counted* form = counted_form(group.term);
   if (form == nullptr || form->reference == group.term) return false;
   const Counted counted = *form;
@@ -230,22 +255,17 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, W
       if (taken.items <= counted.high) set_bit(out, taken.token);
     }
   } else {
-    const std::size_t n = std::min<std::size_t>(counted.high, counts.most.size() - 1);
-    const Word* dense = counts.most[n].data();
-    const bool listed =
-        n == counts.most.size() - 1 && !inside.empty() && inside.front().items > counted.high;
-    const std::size_t words = index_.words();
-    if (!listed) {
-      for (std::size_t i = 0; i < words; ++i) out[i] |= dense[i];
-    } else {  // all but the longest; other groups' bits must stay, so the longest go in a copy
-      const Scratch scratch(*this);
-      std::vector<Word>& bits = scratch.bits();
-      std::copy(dense, dense + words, bits.begin());
+    const std::size_t last = counts.most.size() - 1;
+    if (counted.high < last || inside.empty() || inside.front().items <= counted.high) {
+      add_base(counts.most[std::min<std::size_t>(counted.high, last)], out);
+    } else {  // all but the longest
+      Part part(*this, out, blank);
+      add_base(counts.most[last], part.bits());
       for (const ItemCounts::Taken& taken : inside) {
         if (taken.items <= counted.high) break;
-        clear_bit(bits.data(), taken.token);
+        clear_bit(part.bits(), taken.token);
       }
-      for (std::size_t i = 0; i < words; ++i) out[i] |= bits[i];
+      part.join();
     }
   }
   for (const ItemCounts::Taken& taken : counts.ending) {
@@ -258,7 +278,8 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, W
   return true;
 }
 
-bool Walker::apply_all_but(Place place, const Group& group, std::size_t level, Word* out) {
+bool Walker::apply_all_but(Place place, const Group& group, std::size_t level, bool blank,
+                           Word* out) {
   const std::optional<AllBut> form = store_.all_but(group.term);
   if (!form) return false;
   const Node tail = store_.node(form->tail);
@@ -267,9 +288,8 @@ bool Walker::apply_all_but(Place place, const Group& group, std::size_t level, W
   const SetId after =
       tail.kind == Kind::Concat ? machine_.push(tail.b, group.parents) : group.parents;
   ++stats_.left_out;
-  const Scratch scratch(*this);
-  std::vector<Word>& bits = scratch.bits();
-  apply(*frame(place, store_.any_json_then(quote)), after, level, bits.data());
+  Part part(*this, out, blank);
+  apply(*frame(place, store_.any_json_then(quote)), after, level, part.bits());
   // Any of the texts can still grow into another one; only its end is forbidden.
   std::vector<std::uint32_t> ends;
   const Trie& trie = *place.trie;
@@ -278,9 +298,9 @@ bool Walker::apply_all_but(Place place, const Group& group, std::size_t level, W
     const std::uint32_t closed = trie.child(end, '"');
     if (closed == Trie::kRoot) continue;
     const Trie::Node& below = trie.node(closed);
-    clear_entries(trie.entries(below.entry_begin, below.subtree_entry_end), bits.data());
+    clear_entries(trie.entries(below.entry_begin, below.subtree_entry_end), part.bits());
   }
-  for (std::size_t i = 0; i < bits.size(); ++i) out[i] |= bits[i];
+  part.join();
   return true;
 }
 
@@ -297,7 +317,8 @@ Term Walker::main_target(Term t) {
   return store_.target(row, best);
 }
 
-bool Walker::apply_beside(Place place, const Group& group, std::size_t level, Word* out) {
+bool Walker::apply_beside(Place place, const Group& group, std::size_t level, bool blank,
+                          Word* out) {
   const Term reference = main_target(group.term);
   if (reference == kNothing || reference == group.term || store_.nullable(reference) ||
       store_.nullable(group.term) || main_target(reference) != reference) {
@@ -305,15 +326,17 @@ bool Walker::apply_beside(Place place, const Group& group, std::size_t level, Wo
   }
   const std::shared_ptr<const FrameMask> mask = frame(place, reference);
   ++stats_.pair_walks;
-  const Scratch scratch(*this);
-  std::vector<Word>& bits = scratch.bits();
-  apply(*mask, group.parents, level, bits.data());
+  Part part(*this, out, blank);
+  apply(*mask, group.parents, level, part.bits());
   std::size_t budget = kPairBudget;
   correct(*place.trie, place.node, group.term, reference, group.parents, level, budget,
-          bits.data());
-  if (budget == 0) return false;
-  for (std::size_t i = 0; i < bits.size(); ++i) out[i] |= bits[i];
-  return true;
+          part.bits());
+  if (budget == 0) {
+    part.drop();
+  } else {
+    part.join();
+  }
+  return budget != 0;
 }
 
 // Makes `out` right below `node`, where it holds the reference's tokens: t and the reference differ

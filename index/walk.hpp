@@ -19,6 +19,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -41,8 +42,8 @@ class Walker {
  public:
   Walker(Machine& machine, TokenIndex& index, const Limits& limits);
 
-  // Sets the bits of all tokens allowed in `configuration`; `out` holds index.words() zero words.
-  void mask(SetId configuration, Word* out);
+  // The tokens allowed in `configuration`.
+  FinishedMask mask(SetId configuration);
   const WalkStats& stats() const { return stats_; }
 
  private:
@@ -76,6 +77,20 @@ class Walker {
     Walker& walker_;
     std::vector<Word>& bits_;
   };
+  // A part of a mask that may be corrected downwards: made apart from `out`, whose bits must stay,
+  // unless it has none yet.
+  class Part {
+   public:
+    Part(Walker& walker, Word* out, bool blank);
+    Word* bits() const { return bits_; }
+    void join();  // into `out`
+    void drop();
+
+   private:
+    std::span<Word> out_;
+    std::optional<Scratch> scratch_;
+    Word* bits_;
+  };
   std::vector<Word>& take_scratch() {
     if (scratch_used_ == scratch_.size()) scratch_.emplace_back();
     scratch_[scratch_used_].assign(index_.words(), 0);
@@ -85,10 +100,12 @@ class Walker {
   void walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter, Word* out);
   void descend(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter, Word* out);
   void enter(const Trie& trie, std::uint32_t child, std::size_t level, Filter filter, Word* out);
-  bool apply_frame(Place place, const Group& group, std::size_t level, Word* out);
+  // `blank`: `out` has no bits yet.
+  bool apply_frame(Place place, const Group& group, std::size_t level, bool blank, Word* out);
+  void add_base(const Bits& base, Word* out);
   void apply(const FrameMask& mask, SetId parents, std::size_t level, Word* out);
   void walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter, Word* out);
-  bool apply_counted(Place place, const Group& group, std::size_t level, Word* out);
+  bool apply_counted(Place place, const Group& group, std::size_t level, bool blank, Word* out);
   bool apply_keys(Place place, const Group& group, std::size_t level, Word* out);
   struct KeyPlace {  // what stays the same along the keys of a group
     const Trie& trie;
@@ -100,8 +117,8 @@ class Walker {
   void walk_text(const KeyPlace& at, std::uint32_t node, std::string_view text, Term rest);
   void take_inside(const KeyPlace& at, std::uint32_t node);
   void enter_key(const KeyPlace& at, std::uint32_t child, Term residual);
-  bool apply_all_but(Place place, const Group& group, std::size_t level, Word* out);
-  bool apply_beside(Place place, const Group& group, std::size_t level, Word* out);
+  bool apply_all_but(Place place, const Group& group, std::size_t level, bool blank, Word* out);
+  bool apply_beside(Place place, const Group& group, std::size_t level, bool blank, Word* out);
   void correct(const Trie& trie, std::uint32_t node, Term t, Term reference, SetId parents,
                std::size_t level, std::size_t& budget, Word* out);
   std::uint64_t reach(Place place, const Row& row) const;
@@ -132,6 +149,8 @@ class Walker {
   Limits limits_;
   WalkStats stats_;
   std::uint64_t visited_ = 0;  // in the mask under way
+  Bits base_;                  // the first one that is part of it
+  bool blank_ = true;          // it has no bits yet
   std::deque<Groups> levels_;
   std::deque<std::vector<Word>> scratch_;
   std::size_t scratch_used_ = 0;

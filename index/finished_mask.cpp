@@ -1,0 +1,75 @@
+#include "index/finished_mask.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace grammaton {
+
+static_assert(std::endian::native == std::endian::little,
+              "masks are little-endian words and are copied as they are");
+
+namespace {
+
+constexpr std::size_t kWordBytes = sizeof(std::uint32_t);
+// With more than one word in eight different, a base of its own takes hardly more memory and is
+// copied faster.
+constexpr std::size_t kMostDifferent = 8;
+
+bool all_zero(std::span<const std::uint32_t> words) {
+  return std::ranges::all_of(words, [](std::uint32_t word) { return word == 0; });
+}
+
+}  // namespace
+
+Bits copy_bits(std::span<const Word> words) {
+  const std::shared_ptr<Word[]> copy(new Word[words.size()]);
+  std::ranges::copy(words, copy.get());
+  return copy;
+}
+
+FinishedMask::FinishedMask(std::span<const Word> words, Bits base) : base_(std::move(base)) {
+  const std::size_t most = words.size() * 2 / kMostDifferent;
+  std::vector<Difference> found;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const Word different = words[i] ^ (base_ ? base_[i] : 0);
+    if (different == 0) continue;
+    for (unsigned half = 0; half < 2; ++half) {
+      const unsigned shift = half * 32;
+      if (static_cast<std::uint32_t>(different >> shift) == 0) continue;
+      found.push_back({static_cast<std::uint32_t>(i * 2 + half),
+                       static_cast<std::uint32_t>(words[i] >> shift)});
+    }
+    if (found.size() > most) {
+      base_ = copy_bits(words);
+      return;
+    }
+  }
+  differences_.assign(found.begin(), found.end());
+}
+
+void FinishedMask::write(std::span<std::uint32_t> out) const {
+  if (base_) {
+    std::memcpy(out.data(), base_.get(), out.size_bytes());
+  } else {
+    std::memset(out.data(), 0, out.size_bytes());
+  }
+  for (const Difference& difference : differences_) out[difference.word] = difference.bits;
+}
+
+bool FinishedMask::equals(std::span<const std::uint32_t> out) const {
+  std::size_t at = 0;  // the words before it are equal
+  const auto same_until = [&](std::size_t end) {
+    const std::span<const std::uint32_t> piece = out.subspan(at, end - at);
+    if (!base_) return all_zero(piece);
+    const auto* base = reinterpret_cast<const unsigned char*>(base_.get());
+    return std::memcmp(piece.data(), base + at * kWordBytes, piece.size_bytes()) == 0;
+  };
+  for (const Difference& difference : differences_) {
+    if (!same_until(difference.word) || out[difference.word] != difference.bits) return false;
+    at = difference.word + 1;
+  }
+  return same_until(out.size());
+}
+
+}  // namespace grammaton
