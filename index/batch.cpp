@@ -24,7 +24,7 @@ void write(BatchRow& row, const FinishedMask& mask, bool compare) {
   row.changed = true;
 }
 
-void clear(BatchRow& row, bool compare) { write(row, FinishedMask({}, nullptr), compare); }
+void clear(BatchRow& row, bool compare) { write(row, FinishedMask(), compare); }
 
 // False when the mask has to be made.
 bool copy_finished(BatchRow& row, bool compare) {

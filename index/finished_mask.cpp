@@ -1,7 +1,6 @@
 #include "index/finished_mask.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace grammaton {
@@ -12,7 +11,7 @@ static_assert(std::endian::native == std::endian::little,
 namespace {
 
 constexpr std::size_t kWordBytes = sizeof(std::uint32_t);
-// With more than one word in eight different, a base of its own takes hardly more memory and is
+// With more than one word in so many different, a base of its own takes hardly more memory and is
 // copied faster.
 constexpr std::size_t kMostDifferent = 8;
 
@@ -26,26 +25,6 @@ Bits copy_bits(std::span<const Word> words) {
   const std::shared_ptr<Word[]> copy(new Word[words.size()]);
   std::ranges::copy(words, copy.get());
   return copy;
-}
-
-FinishedMask::FinishedMask(std::span<const Word> words, Bits base) : base_(std::move(base)) {
-  const std::size_t most = words.size() * 2 / kMostDifferent;
-  std::vector<Difference> found;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const Word different = words[i] ^ (base_ ? base_[i] : 0);
-    if (different == 0) continue;
-    for (unsigned half = 0; half < 2; ++half) {
-      const unsigned shift = half * 32;
-      if (static_cast<std::uint32_t>(different >> shift) == 0) continue;
-      found.push_back({static_cast<std::uint32_t>(i * 2 + half),
-                       static_cast<std::uint32_t>(words[i] >> shift)});
-    }
-    if (found.size() > most) {
-      base_ = copy_bits(words);
-      return;
-    }
-  }
-  differences_.assign(found.begin(), found.end());
 }
 
 void FinishedMask::write(std::span<std::uint32_t> out) const {
@@ -70,6 +49,52 @@ bool FinishedMask::equals(std::span<const std::uint32_t> out) const {
     at = difference.word + 1;
   }
   return same_until(out.size());
+}
+
+void MaskBuilder::clear() {
+  base_ = nullptr;
+  std::ranges::fill(touched_, 0);
+}
+
+void MaskBuilder::add(const Bits& bits) {
+  if (base_ == nullptr) {
+    base_ = bits;
+    each_touched([&](std::size_t i) { words_[i] |= bits[i]; });
+    return;
+  }
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    if ((bits[i] & ~value(i)) != 0) word(i) |= bits[i];
+  }
+}
+
+void MaskBuilder::add(const MaskBuilder& part) {
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    const Word more = part.value(i);
+    if ((more & ~value(i)) != 0) word(i) |= more;
+  }
+}
+
+FinishedMask MaskBuilder::finish() const {
+  FinishedMask mask;
+  std::vector<FinishedMask::Difference> found;
+  each_touched([&](std::size_t i) {
+    const Word different = words_[i] ^ (base_ ? base_[i] : 0);
+    for (unsigned half = 0; half < 2; ++half) {
+      const unsigned shift = half * 32;
+      if (static_cast<std::uint32_t>(different >> shift) == 0) continue;
+      found.push_back({static_cast<std::uint32_t>(i * 2 + half),
+                       static_cast<std::uint32_t>(words_[i] >> shift)});
+    }
+  });
+  if (found.size() * kMostDifferent <= words_.size() * 2) {
+    mask.base_ = base_;
+    mask.differences_.assign(found.begin(), found.end());
+  } else {
+    std::vector<Word> words(words_.size());
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = value(i);
+    mask.base_ = copy_bits(words);
+  }
+  return mask;
 }
 
 }  // namespace grammaton

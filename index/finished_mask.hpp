@@ -6,6 +6,7 @@
 // more than the median mask (2 us of the kernel's time).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -18,19 +19,14 @@ using Word = std::uint64_t;
 using Bits = std::shared_ptr<const Word[]>;
 
 inline void set_bit(Word* words, std::uint32_t i) { words[i / 64] |= Word{1} << (i % 64); }
-inline void clear_bit(Word* words, std::uint32_t i) { words[i / 64] &= ~(Word{1} << (i % 64)); }
 inline bool get_bit(const Word* words, std::uint32_t i) {
   return ((words[i / 64] >> (i % 64)) & 1) != 0;
-}
-inline void add_bits(std::span<Word> words, const Word* more) {
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] |= more[i];
 }
 Bits copy_bits(std::span<const Word> words);
 
 class FinishedMask {
  public:
-  // The mask `words`; a copy of them is the base when they differ from `base` in too many places.
-  FinishedMask(std::span<const Word> words, Bits base);
+  FinishedMask() = default;  // no bits
 
   // `out`: the mask's words of 32 bits.
   void write(std::span<std::uint32_t> out) const;
@@ -45,8 +41,46 @@ class FinishedMask {
     std::uint32_t word;  // number of a word of 32 bits
     std::uint32_t bits;
   };
+  friend class MaskBuilder;
+
   Bits base_;
   std::vector<Difference> differences_;  // in order
+};
+
+// A mask under way. Only words that get or lose a bit by themselves are looked at; the others are
+// the base's, so a mask of a frame's base and ten tokens costs ten words.
+class MaskBuilder {
+ public:
+  explicit MaskBuilder(std::size_t words) : words_(words), touched_((words + 63) / 64) {}
+
+  void set(std::uint32_t i) { word(i / 64) |= Word{1} << (i % 64); }
+  void unset(std::uint32_t i) { word(i / 64) &= ~(Word{1} << (i % 64)); }
+  void add(const Bits& bits);
+  void add(const MaskBuilder& part);
+  void clear();
+  FinishedMask finish() const;
+
+ private:
+  Word value(std::size_t i) const { return is_touched(i) ? words_[i] : base_ ? base_[i] : 0; }
+  bool is_touched(std::size_t i) const { return ((touched_[i / 64] >> (i % 64)) & 1) != 0; }
+  Word& word(std::size_t i) {
+    if (!is_touched(i)) {
+      touched_[i / 64] |= Word{1} << (i % 64);
+      words_[i] = base_ ? base_[i] : 0;
+    }
+    return words_[i];
+  }
+  template <typename Visit>
+  void each_touched(Visit&& visit) const {
+    for (std::size_t k = 0; k < touched_.size(); ++k) {
+      for (Word left = touched_[k]; left != 0; left &= left - 1)
+        visit(k * 64 + static_cast<std::size_t>(std::countr_zero(left)));
+    }
+  }
+
+  Bits base_;                  // the words that are not touched
+  std::vector<Word> words_;    // the others; the rest of it is of no meaning
+  std::vector<Word> touched_;  // a bit a word
 };
 
 }  // namespace grammaton

@@ -92,8 +92,8 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
     Term term;
     std::uint32_t items;
   };
-  const Scratch scratch(*this);
-  std::vector<Word>& bits = scratch.bits();
+  std::vector<Word>& bits = studied_;
+  bits.assign(index_.words(), 0);
   std::vector<std::uint32_t> tokens;
   std::vector<Visit> exits;
   ItemCounts counts;

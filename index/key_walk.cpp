@@ -7,7 +7,7 @@
 
 namespace grammaton {
 
-bool Walker::apply_keys(Place place, const Group& group, std::size_t level, Word* out) {
+bool Walker::apply_keys(Place place, const Group& group, std::size_t level, MaskBuilder& out) {
   if (const std::optional<KeyText> key = store_.key_text(group.term)) {
     const KeyPlace at{*place.trie, group.parents, level, out};
     walk_text(at, place.node, key->text, key->rest);
@@ -69,7 +69,7 @@ void Walker::walk_text(const KeyPlace& at, std::uint32_t node, std::string_view 
 // Takes the tokens that end inside a text.
 void Walker::take_inside(const KeyPlace& at, std::uint32_t node) {
   count_nodes(stats_.walk_nodes);
-  for (const Entry& entry : at.trie.entries_at(node)) set_bit(at.out, entry.token);
+  for (const Entry& entry : at.trie.entries_at(node)) at.out.set(entry.token);
 }
 
 // Takes the tokens that end at `child`, where `residual` is left, and goes on below it.

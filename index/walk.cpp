@@ -17,12 +17,12 @@ constexpr unsigned kFewItems = 16;
 // A pair walk that differs in more nodes than this is no shortcut.
 constexpr std::size_t kPairBudget = 4096;
 
-void set_entries(std::span<const Entry> entries, Word* out) {
-  for (const Entry& entry : entries) set_bit(out, entry.token);
+void set_entries(std::span<const Entry> entries, MaskBuilder& out) {
+  for (const Entry& entry : entries) out.set(entry.token);
 }
 
-void clear_entries(std::span<const Entry> entries, Word* out) {
-  for (const Entry& entry : entries) clear_bit(out, entry.token);
+void clear_entries(std::span<const Entry> entries, MaskBuilder& out) {
+  for (const Entry& entry : entries) out.unset(entry.token);
 }
 
 }  // namespace
@@ -43,25 +43,29 @@ void Walker::count_nodes(std::uint64_t& counter) {
   }
 }
 
-Walker::Part::Part(Walker& walker, Word* out, bool blank) : out_(out, walker.index_.words()) {
-  if (!blank) scratch_.emplace(walker);
-  bits_ = blank ? out : scratch_->bits().data();
+MaskBuilder& Walker::take_scratch() {
+  if (scratch_used_ == scratch_.size()) scratch_.emplace_back(index_.words());
+  MaskBuilder& scratch = scratch_[scratch_used_++];
+  scratch.clear();
+  return scratch;
+}
+
+Walker::Part::Part(Walker& walker, MaskBuilder& whole, bool blank)
+    : walker_(walker), whole_(whole), bits_(blank ? whole : walker.take_scratch()) {}
+
+Walker::Part::~Part() {
+  if (&bits_ != &whole_) --walker_.scratch_used_;
 }
 
 void Walker::Part::join() {
-  if (scratch_) add_bits(out_, bits_);
-}
-
-void Walker::Part::drop() {
-  if (!scratch_) std::ranges::fill(out_, 0);
+  if (&bits_ != &whole_) whole_.add(bits_);
 }
 
 FinishedMask Walker::mask(SetId configuration) {
   visited_ = 0;
-  base_ = nullptr;
   blank_ = true;
-  const Scratch scratch(*this);
-  Word* out = scratch.bits().data();
+  scratch_used_ = 0;
+  MaskBuilder& out = take_scratch();
   machine_.begin_step();
   Groups& groups = groups_at(0);
   machine_.load(configuration, groups);
@@ -69,14 +73,14 @@ FinishedMask Walker::mask(SetId configuration) {
   const bool ended = groups.ended;
   walk(index_.trie(), Trie::kRoot, 0, {}, out);
   if (ended) {
-    for (const std::uint32_t id : index_.eos()) set_bit(out, id);
+    for (const std::uint32_t id : index_.eos()) out.set(id);
   }
-  return {scratch.bits(), std::move(base_)};
+  return out.finish();
 }
 
 // Walks the strict subtree of `node` from the closed groups at `level`.
 void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter,
-                  Word* out) {
+                  MaskBuilder& out) {
   const Trie::Node& here = trie.node(node);
   if (here.child_begin == here.child_end) return;
   if (!filter.open()) {
@@ -104,7 +108,7 @@ void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filte
 }
 
 void Walker::descend(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter,
-                     Word* out) {
+                     MaskBuilder& out) {
   groups_at(level + 1);
   if (levels_[level].items.empty()) return;
   const Trie::Node& here = trie.node(node);
@@ -131,12 +135,12 @@ void Walker::descend(const Trie& trie, std::uint32_t node, std::size_t level, Fi
 
 // Takes the tokens that end at `child` and goes on below it; the groups at `level` are not closed.
 void Walker::enter(const Trie& trie, std::uint32_t child, std::size_t level, Filter filter,
-                   Word* out) {
+                   MaskBuilder& out) {
   const Trie::Node& here = trie.node(child);
   if (here.entry_begin != here.entry_end) {
     if (machine_.token_may_end(levels_[level])) {
       for (const Entry& entry : trie.entries_at(child)) {
-        if (filter.low <= entry.items && entry.items <= filter.high) set_bit(out, entry.token);
+        if (filter.low <= entry.items && entry.items <= filter.high) out.set(entry.token);
       }
     }
   }
@@ -157,7 +161,7 @@ std::uint64_t Walker::reach(Place place, const Row& row) const {
 }
 
 bool Walker::apply_frame(Place place, const Group& group, std::size_t level, bool blank,
-                         Word* out) {
+                         MaskBuilder& out) {
   std::shared_ptr<const FrameMask> mask = known_frame(place, group.term);
   if (mask == nullptr) {
     if (place.trie->unique() && apply_all_but(place, group, level, blank, out)) return true;
@@ -172,19 +176,14 @@ bool Walker::apply_frame(Place place, const Group& group, std::size_t level, boo
   return true;
 }
 
-void Walker::add_base(const Bits& base, Word* out) {
-  add_bits({out, index_.words()}, base.get());
-  if (base_ == nullptr) base_ = base;
-}
-
-void Walker::apply(const FrameMask& mask, SetId parents, std::size_t level, Word* out) {
-  if (mask.dense) add_base(mask.dense, out);
-  for (const std::uint32_t token : mask.sparse) set_bit(out, token);
+void Walker::apply(const FrameMask& mask, SetId parents, std::size_t level, MaskBuilder& out) {
+  if (mask.dense) out.add(mask.dense);
+  for (const std::uint32_t token : mask.sparse) out.set(token);
   if (mask.rest) walk_rest(*mask.rest, parents, level, {}, out);
 }
 
 void Walker::walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter,
-                       Word* out) {
+                       MaskBuilder& out) {
   Groups& groups = groups_at(level);
   groups.clear();
   machine_.pop(parents, groups);
@@ -241,7 +240,7 @@ const Walker::Counted* Walker::counted_form(Term t) {
 }
 
 bool Walker::apply_counted(Place place, const Group& group, std::size_t level, bool blank,
-                           Word* out) {
+                           MaskBuilder& out) {
   const Counted* form = counted_form(group.term);
   if (form == nullptr || form->reference == group.term) return false;
   const Counted counted = *form;
@@ -252,24 +251,24 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, b
   const std::vector<ItemCounts::Taken>& inside = counts.inside;
   if (counts.most.empty()) {  // few tokens: they are listed
     for (const ItemCounts::Taken& taken : inside) {
-      if (taken.items <= counted.high) set_bit(out, taken.token);
+      if (taken.items <= counted.high) out.set(taken.token);
     }
   } else {
     const std::size_t last = counts.most.size() - 1;
     if (counted.high < last || inside.empty() || inside.front().items <= counted.high) {
-      add_base(counts.most[std::min<std::size_t>(counted.high, last)], out);
+      out.add(counts.most[std::min<std::size_t>(counted.high, last)]);
     } else {  // all but the longest
       Part part(*this, out, blank);
-      add_base(counts.most[last], part.bits());
+      part.bits().add(counts.most[last]);
       for (const ItemCounts::Taken& taken : inside) {
         if (taken.items <= counted.high) break;
-        clear_bit(part.bits(), taken.token);
+        part.bits().unset(taken.token);
       }
       part.join();
     }
   }
   for (const ItemCounts::Taken& taken : counts.ending) {
-    if (counted.low <= taken.items && taken.items <= counted.high) set_bit(out, taken.token);
+    if (counted.low <= taken.items && taken.items <= counted.high) out.set(taken.token);
   }
   if (mask->rest) {
     const SetId after = machine_.push(counted.rest, group.parents);
@@ -279,7 +278,7 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, b
 }
 
 bool Walker::apply_all_but(Place place, const Group& group, std::size_t level, bool blank,
-                           Word* out) {
+                           MaskBuilder& out) {
   const std::optional<AllBut> form = store_.all_but(group.term);
   if (!form) return false;
   const Node tail = store_.node(form->tail);
@@ -318,7 +317,7 @@ Term Walker::main_target(Term t) {
 }
 
 bool Walker::apply_beside(Place place, const Group& group, std::size_t level, bool blank,
-                          Word* out) {
+                          MaskBuilder& out) {
   const Term reference = main_target(group.term);
   if (reference == kNothing || reference == group.term || store_.nullable(reference) ||
       store_.nullable(group.term) || main_target(reference) != reference) {
@@ -342,7 +341,7 @@ bool Walker::apply_beside(Place place, const Group& group, std::size_t level, bo
 // Makes `out` right below `node`, where it holds the reference's tokens: t and the reference differ
 // here. Everything set or cleared lies in the subtree.
 void Walker::correct(const Trie& trie, std::uint32_t node, Term t, Term reference, SetId parents,
-                     std::size_t level, std::size_t& budget, Word* out) {
+                     std::size_t level, std::size_t& budget, MaskBuilder& out) {
   const Trie::Node& here = trie.node(node);
   for (std::uint32_t child = here.child_begin; child < here.child_end && budget > 0; ++child) {
     const unsigned byte = trie.byte(child);

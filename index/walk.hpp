@@ -64,63 +64,56 @@ class Walker {
     Term rest = kEmpty;
   };
 
-  // Zeroed words for a part of a mask, given back at the end of the scope.
-  class Scratch {
+  // A part of a mask that tokens may be taken out of again: made apart from `whole`, whose bits
+  // must stay, unless it has none yet.
+  class Part {
    public:
-    explicit Scratch(Walker& walker) : walker_(walker), bits_(walker.take_scratch()) {}
-    ~Scratch() { --walker_.scratch_used_; }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
-    std::vector<Word>& bits() const { return bits_; }
+    Part(Walker& walker, MaskBuilder& whole, bool blank);
+    ~Part();
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+    MaskBuilder& bits() const { return bits_; }
+    void join();  // into the whole
+    void drop() { bits_.clear(); }
 
    private:
     Walker& walker_;
-    std::vector<Word>& bits_;
+    MaskBuilder& whole_;
+    MaskBuilder& bits_;
   };
-  // A part of a mask that may be corrected downwards: made apart from `out`, whose bits must stay,
-  // unless it has none yet.
-  class Part {
-   public:
-    Part(Walker& walker, Word* out, bool blank);
-    Word* bits() const { return bits_; }
-    void join();  // into `out`
-    void drop();
+  MaskBuilder& take_scratch();
 
-   private:
-    std::span<Word> out_;
-    std::optional<Scratch> scratch_;
-    Word* bits_;
-  };
-  std::vector<Word>& take_scratch() {
-    if (scratch_used_ == scratch_.size()) scratch_.emplace_back();
-    scratch_[scratch_used_].assign(index_.words(), 0);
-    return scratch_[scratch_used_++];
-  }
-
-  void walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter, Word* out);
-  void descend(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter, Word* out);
-  void enter(const Trie& trie, std::uint32_t child, std::size_t level, Filter filter, Word* out);
+  void walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter,
+            MaskBuilder& out);
+  void descend(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter,
+               MaskBuilder& out);
+  void enter(const Trie& trie, std::uint32_t child, std::size_t level, Filter filter,
+             MaskBuilder& out);
   // `blank`: `out` has no bits yet.
-  bool apply_frame(Place place, const Group& group, std::size_t level, bool blank, Word* out);
-  void add_base(const Bits& base, Word* out);
-  void apply(const FrameMask& mask, SetId parents, std::size_t level, Word* out);
-  void walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter, Word* out);
-  bool apply_counted(Place place, const Group& group, std::size_t level, bool blank, Word* out);
-  bool apply_keys(Place place, const Group& group, std::size_t level, Word* out);
+  bool apply_frame(Place place, const Group& group, std::size_t level, bool blank,
+                   MaskBuilder& out);
+  void apply(const FrameMask& mask, SetId parents, std::size_t level, MaskBuilder& out);
+  void walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter,
+                 MaskBuilder& out);
+  bool apply_counted(Place place, const Group& group, std::size_t level, bool blank,
+                     MaskBuilder& out);
+  bool apply_keys(Place place, const Group& group, std::size_t level, MaskBuilder& out);
   struct KeyPlace {  // what stays the same along the keys of a group
     const Trie& trie;
     SetId parents;
     std::size_t level;
-    Word* out;
+    MaskBuilder& out;
   };
   void walk_keys(const KeyPlace& at, std::uint32_t node, Term keys);
   void walk_text(const KeyPlace& at, std::uint32_t node, std::string_view text, Term rest);
   void take_inside(const KeyPlace& at, std::uint32_t node);
   void enter_key(const KeyPlace& at, std::uint32_t child, Term residual);
-  bool apply_all_but(Place place, const Group& group, std::size_t level, bool blank, Word* out);
-  bool apply_beside(Place place, const Group& group, std::size_t level, bool blank, Word* out);
+  bool apply_all_but(Place place, const Group& group, std::size_t level, bool blank,
+                     MaskBuilder& out);
+  bool apply_beside(Place place, const Group& group, std::size_t level, bool blank,
+                    MaskBuilder& out);
   void correct(const Trie& trie, std::uint32_t node, Term t, Term reference, SetId parents,
-               std::size_t level, std::size_t& budget, Word* out);
+               std::size_t level, std::size_t& budget, MaskBuilder& out);
   std::uint64_t reach(Place place, const Row& row) const;
   Term main_target(Term t);
   std::shared_ptr<const FrameMask> known_frame(Place place, Term t);
@@ -149,11 +142,11 @@ class Walker {
   Limits limits_;
   WalkStats stats_;
   std::uint64_t visited_ = 0;  // in the mask under way
-  Bits base_;                  // the first one that is part of it
   bool blank_ = true;          // it has no bits yet
   std::deque<Groups> levels_;
-  std::deque<std::vector<Word>> scratch_;
+  std::deque<MaskBuilder> scratch_;
   std::size_t scratch_used_ = 0;
+  std::vector<Word> studied_;  // the frame mask under way
   std::unordered_map<FrameKey, std::shared_ptr<const FrameMask>, FrameKeyHasher> frames_;
   std::size_t frame_bytes_ = 0;
   std::unordered_map<Term, Counted> counted_;
