@@ -7,6 +7,7 @@
     strings, formats, number_texts, multiples    scalar languages; idn, regex_format: two formats
     values      enum and const
     positions, normal, merge, disjoint, negation, unevaluated    conjunctions and choices, by kind
+    clauses, keeper, kept    choices about objects that are kept, not multiplied out
     arrays, objects, rules       positions to rules
     lower       the entry point
 

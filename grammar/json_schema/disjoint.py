@@ -24,6 +24,8 @@ Tags = dict[str, frozenset[Hashable]]
 class Emptiness(Protocol):
     """What is asked of a relaxed normal form."""
 
+    made: int
+
     def position(self, nodes: Sequence[Node]) -> Position: ...
     def is_empty(self, position: Position) -> bool | None: ...
 
@@ -45,7 +47,9 @@ class Disjointness:
         self._pairs: dict[int, list[tuple[Node, Node, int]]] = {}
         self._exclusive: dict[tuple[int, tuple[tuple[int, int], ...]], list[Node]] = {}
 
-    def _twin(self) -> Emptiness:
+    @property
+    def twin(self) -> Emptiness:
+        """The relaxed normal form."""
         if self._made is None:
             self._made = self._relax()
         return self._made
@@ -61,7 +65,7 @@ class Disjointness:
             if not common & kinds:
                 continue
             beside = [self._plain(node) for node in flat]
-            twin = self._twin()
+            twin = self.twin
             if beside and twin.is_empty(twin.position([*beside, one, other])):
                 continue
             pairs.append((one, other))
@@ -90,7 +94,7 @@ class Disjointness:
         pairs = self._pairs.get(id(options))
         if pairs is not None:
             return pairs
-        twin = self._twin()
+        twin = self.twin
         pairs = self._pairs[id(options)] = []
         facts = [(option, *self._summary(option)) for option in options]
         for i, (one, kinds, tags) in enumerate(facts):

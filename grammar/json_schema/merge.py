@@ -12,6 +12,8 @@ from itertools import combinations
 from typing import Any, Protocol
 
 from grammaton.errors import LimitExceeded, UnsupportedKeyword
+from grammaton.grammar.json_schema.clauses import Clause
+from grammaton.grammar.json_schema.keeper import Keeper
 from grammaton.grammar.json_schema.nodes import (
     ARRAY,
     BOOLEAN,
@@ -44,6 +46,8 @@ MAX_KEY_SORTS = 256
 """Sorts of undeclared keys that the patternProperties of one object may make."""
 MAX_DUTIES = 6
 """Members of different sorts that one array or object may have to contain."""
+FEW_DUTIES = 2
+"""So many of them are looked at in a relaxed normal form."""
 MAX_LISTED = 256
 """Integers within bounds that are taken as a list of values."""
 
@@ -60,6 +64,7 @@ class Positions(Protocol):
     def position(self, nodes: Sequence[Node]) -> Position: ...
     def expand(self, position: Position) -> None: ...
     def texts(self, nodes: Sequence[Node]) -> int: ...
+    def is_void(self, nodes: Sequence[Node]) -> bool: ...
 
 
 class Merger:
@@ -96,13 +101,19 @@ class Merger:
         self.booleans: int = store.union([store.literal(b"true"), store.literal(b"false")])
 
     def add(
-        self, position: Position, flat: list[Node], kinds: int, pending: Sequence[Choice]
+        self,
+        position: Position,
+        flat: list[Node],
+        kinds: int,
+        pending: Sequence[Choice],
+        clauses: list[Clause],
     ) -> None:
         """Adds what a branch can hold to its position.
 
         Args:
             flat, kinds: the conjunction.
             pending: choices that it stands before; only where it lists values.
+            clauses: choices that are kept; only of objects.
         """
         if any(node.values is not None for node in flat):
             self._add_values(position, flat, kinds, pending)
@@ -121,7 +132,7 @@ class Merger:
         if kinds & ARRAY:
             position.arrays.extend(self._arrays(flat))
         if kinds & OBJECT:
-            position.objects.extend(self._objects(flat))
+            position.objects.extend(self._objects(flat, clauses))
 
     def _add_values(
         self, position: Position, flat: list[Node], kinds: int, pending: Sequence[Choice]
@@ -169,7 +180,7 @@ class Merger:
             if isinstance(value, list):
                 position.arrays.extend(self._arrays([node]))
             else:
-                position.objects.extend(self._objects([node]))
+                position.objects.extend(self._objects([node], []))
         if not found:
             position.reasons.append(
                 (pointer, f"no value of {keyword!r} satisfies the other keywords")
@@ -314,6 +325,8 @@ class Merger:
         self, shape: ArrayShape, items: list[list[Node]], some: list[Contains]
     ) -> None:
         """Variants of the items by what they are claimed to be."""
+        if self.relaxed and len(some) > FEW_DUTIES:
+            return
         if len(some) > MAX_DUTIES:
             raise LimitExceeded(
                 f"an array must contain items of over {MAX_DUTIES} sorts "
@@ -375,7 +388,7 @@ class Merger:
                 nodes.append(facts.rest)
         return nodes
 
-    def _objects(self, flat: list[Node]) -> Iterator[ObjectShape]:
+    def _objects(self, flat: list[Node], clauses: list[Clause]) -> Iterator[ObjectShape]:
         """The shape of objects."""
         some: dict[tuple[KeySort, Node], None] = {}
         for node in flat:
@@ -384,7 +397,7 @@ class Merger:
                     for pattern in (*sort.found, *sort.missing):
                         self.strings.pattern_at(pattern, wanted.pointer)
                     some[self._named(sort), wanted] = None
-        yield self._object(flat, list(some))
+        yield self._object(flat, list(some), clauses)
 
     def _named(self, sort: KeySort) -> KeySort:
         """A sort of keys with the schemas of its keys as terms."""
@@ -393,7 +406,9 @@ class Merger:
         within = (*sort.within, *(self._positions.texts((node,)) for node in sort.named))
         return replace(sort, within=within, named=())
 
-    def _object(self, flat: list[Node], some: list[tuple[KeySort, Node]]) -> ObjectShape:
+    def _object(
+        self, flat: list[Node], some: list[tuple[KeySort, Node]], clauses: list[Clause]
+    ) -> ObjectShape:
         """The shape of objects that have a property of each sort and node in `some`."""
         said = [(node, node.objects) for node in flat if node.objects is not None]
         facts = [each for _, each in said]
@@ -408,6 +423,9 @@ class Merger:
             found.extend(
                 pattern for pattern in (*sort.found, *sort.missing) if pattern not in found
             )
+        keeper = Keeper(clauses, self.strings, self._positions, self.nodes) if clauses else None
+        if keeper is not None:
+            found.extend(pattern for pattern in keeper.patterns() if pattern not in found)
         position = self._position
         properties: dict[str, Position] = {}
         if len(facts) == 1 and not found:
@@ -430,6 +448,10 @@ class Merger:
                     patterned = any(self.strings.found(pattern, key) for pattern in declared)
                     if not closed or patterned:
                         properties[key] = position(self._members(facts, found, key))
+        if keeper is not None:
+            for key in keeper.named_keys():
+                if key not in properties:
+                    properties[key] = position(self._members(facts, found, key))
         names = [names for each in facts for names in each.names]
         within: tuple[int, ...] = ()
         if names:
@@ -452,6 +474,12 @@ class Merger:
         shape = ObjectShape(properties, required, others, least, most, counted)
         if some:
             self._claim(shape, facts, found, some)
+        if keeper is not None:
+            keeper.keep(
+                shape,
+                {key: self._members(facts, found, key) for key in properties},
+                [_nodes_for(facts, None, sort.found) for sort in sorts],
+            )
         return shape
 
     def _name(
@@ -483,6 +511,8 @@ class Merger:
         some: list[tuple[KeySort, Node]],
     ) -> None:
         """Adds the properties that can be claimed to be what one must be."""
+        if self.relaxed and len(some) > FEW_DUTIES:
+            return
         if len(some) > MAX_DUTIES:
             raise LimitExceeded(
                 f"an object must have properties of over {MAX_DUTIES} sorts "

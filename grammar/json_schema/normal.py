@@ -13,6 +13,8 @@ So a conjunction of recursive schemas merges lazily and stays finite: a position
 nodes, and a document has finitely many. What a position can hold at all is a least fixpoint over
 the members it requires (positions.py).
 
+Where an object has more than `KEPT_FROM` branches, its choices are kept as clauses (clauses.py).
+
 A `oneOf` is a union when no two of its schemas have a value in common (disjoint.py); otherwise, and
 for `not` and `if`, schemas are negated (negation.py).
 """
@@ -23,9 +25,10 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from grammaton.errors import GrammarError, LimitExceeded, UnsupportedKeyword
+from grammaton.grammar.json_schema.clauses import Clause, ClauseReader
 from grammaton.grammar.json_schema.disjoint import Disjointness
 from grammaton.grammar.json_schema.merge import Merger
-from grammaton.grammar.json_schema.nodes import ANYTHING, Node, Nodes
+from grammaton.grammar.json_schema.nodes import ANYTHING, OBJECT, STRING, Node, Nodes
 from grammaton.grammar.json_schema.number_texts import NumberTexts
 from grammaton.grammar.json_schema.numbers import exact
 from grammaton.grammar.json_schema.positions import (
@@ -40,6 +43,12 @@ from grammaton.grammar.json_schema.unevaluated import broken_member, loose_array
 
 MAX_BRANCHES = 4096
 """Branches one position may have when its choices are multiplied out."""
+KEPT_FROM = 64
+"""From so many branches on the choices about objects are kept, as far as they are clauses."""
+MAX_RELAXED = 64
+"""Branches after which a relaxed normal form leaves the other choices out."""
+MAX_MADE = 4_000
+"""Branches that may be made to see which classes of values are empty."""
 FEW_BRANCHES = 64
 """From so many branches on it pays to look which choices must be multiplied out."""
 MAX_LOOKED_AT = 20_000
@@ -62,11 +71,11 @@ _Step = tuple[Node, _Path, _Path]
 class _Branch:
     """A conjunction while its references and choices are being resolved.
 
-    `seen` holds, for each schema with unevaluatedProperties or unevaluatedItems, the schemas that
-    evaluate for it.
+    `clauses` are choices that are kept. `seen` holds, for each schema with unevaluatedProperties or
+    unevaluatedItems, the schemas that evaluate for it.
     """
 
-    __slots__ = ("choices", "flat", "kinds", "seen", "todo")
+    __slots__ = ("choices", "clauses", "flat", "kinds", "seen", "todo")
 
     def __init__(
         self,
@@ -80,7 +89,12 @@ class _Branch:
         self.kinds = kinds
         self.todo = todo
         self.choices = choices
+        self.clauses: list[Clause] = []
         self.seen = seen
+
+
+class _TooManyBranches(Exception):
+    """There are so many branches that choices are better kept."""
 
 
 class Normaliser:
@@ -112,6 +126,8 @@ class Normaliser:
         self._merger = Merger(self, nodes, strings, numbers, closed=closed, relaxed=relaxed)
         self._disjoint = Disjointness(nodes, self._relax)
         self._pruner = Pruner(nodes, self._merger.checker)
+        self._clauses = ClauseReader(nodes)
+        self.made = 0
         self._proofs: dict[Position, bool | None] = {}
         self._merged: dict[int, list[Node]] = {}
         self._conjunctions: dict[tuple[int, bool], list[Node]] = {}
@@ -161,7 +177,7 @@ class Normaliser:
             return
         position.expanded = True
         store = self.strings.store
-        for branch in self._branches(position):
+        for branch in self._all_branches(position):
             pending = [(keyword, options) for keyword, options, *_ in branch.choices]
             flat = list(branch.flat)
             if branch.seen:
@@ -169,7 +185,8 @@ class Normaliser:
                 if loose is None:
                     continue
                 flat += loose
-            self._merger.add(position, flat, branch.kinds, pending)
+            self.made += 1
+            self._merger.add(position, flat, branch.kinds, pending, branch.clauses)
         position.scalars.pop(store.NOTHING, None)
         if position.scalars:
             position.height = 0
@@ -178,7 +195,7 @@ class Normaliser:
         """The decoded texts of the strings that satisfy a conjunction."""
         parts = []
         position = Position(tuple(nodes))
-        for branch in self._branches(position):
+        for branch in self._branches(position, STRING):
             pending = [(keyword, options) for keyword, options, *_ in branch.choices]
             parts.append(self._merger.texts(list(branch.flat), branch.kinds, pending))
         return int(self.strings.store.union(parts))
@@ -226,9 +243,59 @@ class Normaliser:
         settle(list(found)[::-1])
         return position.height >= INFINITE
 
-    def _branches(self, position: Position) -> Iterator[_Branch]:
+    def is_void(self, nodes: Sequence[Node]) -> bool:
+        """Whether it is seen without much work that no value satisfies a conjunction.
+
+        Raises:
+            LimitExceeded: that has been much work before.
+        """
+        twin = self._disjoint.twin
+        if twin.made > MAX_MADE:
+            raise LimitExceeded(
+                f"the choices at {nodes[-1].pointer} overlap in too many ways to look at"
+            )
+        return bool(twin.is_empty(twin.position(nodes)))
+
+    def _all_branches(self, position: Position) -> list[_Branch]:
+        """The branches of a position; where there are many, objects apart, their choices kept."""
+        try:
+            return list(self._branches(position, ANYTHING))
+        except _TooManyBranches:
+            del position.reasons[:]
+            others = list(self._branches(position, ANYTHING & ~OBJECT, split=True))
+            return [*others, *self._branches(position, OBJECT, split=True)]
+
+    def _keep(self, branch: _Branch) -> bool:
+        """Turns the choices of a branch into clauses, if all can be; else the first to be taken is
+        one that can't."""
+        found: list[Clause] = []
+        for i, (keyword, options, *_) in enumerate(branch.choices):
+            clauses = None
+            if (keyword != "oneOf" and len(options) > 1) and not branch.seen:
+                clauses = self._clauses.choice(options)
+            if clauses is None:
+                branch.choices.insert(0, branch.choices.pop(i))
+                return False
+            found.extend(clauses)
+        branch.clauses = list(dict.fromkeys(found))
+        branch.choices = []
+        return frozenset() not in branch.clauses
+
+    def _branches(
+        self, position: Position, kinds: int, *, split: bool = False
+    ) -> Iterator[_Branch]:
+        """The branches of a position.
+
+        Args:
+            kinds: of the values that are looked at.
+            split: objects or all but objects are, and the choices about objects are kept.
+
+        Raises:
+            _TooManyBranches: it is better to split.
+        """
         todo: list[_Step] = [(node, (), ()) for node in reversed(position.nodes)]
-        start = _Branch({}, ANYTHING, todo, [], {})
+        start = _Branch({}, kinds, todo, [], {})
+        may_split = not split and kinds & OBJECT and not self.closed and not self.relaxed
         stack, made, looked_at = [start], 0, 0
         done: set[object] = set()
         while stack:
@@ -238,7 +305,7 @@ class Normaliser:
             if not branch.choices or (not branch.seen and self._lists_values(branch)):
                 yield branch
                 continue
-            if made > FEW_BRANCHES and not branch.seen:
+            if (made > FEW_BRANCHES or split) and not branch.seen:
                 looked_at += sum(len(choice[1]) for choice in branch.choices)
                 if looked_at > MAX_LOOKED_AT:
                     raise LimitExceeded(
@@ -252,6 +319,11 @@ class Normaliser:
                 if not branch.choices:
                     yield branch
                     continue
+                if split and kinds == OBJECT and self._keep(branch):
+                    yield branch
+                    continue
+                if not branch.choices:
+                    continue
             keyword, options, owner, path, owners = branch.choices[0]
             if keyword == "oneOf" and not self.relaxed:
                 options = self._disjoint.exclusive(branch.flat, branch.kinds, options)
@@ -261,6 +333,12 @@ class Normaliser:
             if made <= FEW_BRANCHES or branch.seen:  # pruned lists do not last, which it goes by
                 options = self._merge_values(options)
             made += len(options)
+            if may_split and made > KEPT_FROM:
+                raise _TooManyBranches
+            if self.relaxed and made > MAX_RELAXED:
+                branch.choices = []
+                yield branch
+                continue
             if made > MAX_BRANCHES:
                 raise LimitExceeded(
                     f"the choices at {owner.pointer or 'the root'} multiply to over {MAX_BRANCHES}"

@@ -7,7 +7,8 @@
 A member is its key, colon and value, and goes on with REST under a new parameter. In schema order
 the parameter is the index of the next property: property i may come next when the index is at most
 i and no required property lies between. In any order it is the set of properties seen. Where it
-matters the parameter counts the properties that are not required, too (`minProperties`). The rules
+matters the parameter counts the properties that are not required, too (`minProperties`), and keeps
+count of the choices that are kept (kept.py). The rules
 are data (`define_template`), so an object of n properties costs about 4n terms in both orders,
 whatever the number of subsets; the core makes the bodies of the parameters it meets.
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from grammaton.errors import UnsupportedKeyword
+from grammaton.grammar.json_schema.kept import ClauseCounters, Kept
 from grammaton.grammar.json_schema.positions import ObjectShape, Position
 from grammaton.grammar.json_schema.strings import KeySort
 
@@ -42,7 +44,9 @@ def object_term(lowering: Lowering, shape: ObjectShape, depth: int) -> int:
         return int(lowering.store.concat([pieces.open("{"), pieces.close_brace]))
     first = lowering.store.rule("OBJECT")
     lowering.later(lambda: _define(lowering, shape, depth, first, keys, others))
-    counters = (0, 0, 0) if keys else ()
+    counters: tuple[int, ...] = (0, 0, 0) if keys else ()
+    if shape.kept is not None:
+        counters = (0, 0, *_counters(lowering, shape.kept, depth, keys).start())
     start = lowering.store.call(first, lowering.param(counters))
     return int(lowering.store.concat([pieces.open("{"), start]))
 
@@ -77,18 +81,37 @@ def _define(
 
     undeclared = written(others)
     index = {key: i for i, key in enumerate(keys)}
-    # Each member as it is and as it may be claimed to be: (term, duties).
-    variants: list[list[_Variant]] = [[(member, ())] for member in members]
-    free: list[_Variant] = [(member, ()) for member in undeclared]
+    # Each member as it is and as it may be claimed to be: (term, conditions, updates).
+    variants: list[list[_Variant]] = [[(member, [], [])] for member in members]
+    free: list[_Variant] = [(member, [], []) for member in undeclared]
     for place, position, duties in shape.claimed:
         if not lowering.alive(position, depth + 1):
             continue
         if isinstance(place, KeySort):
-            free.append((written([(place, position)])[0], duties))
+            free.append((written([(place, position)])[0], [], _claims(duties)))
         elif place in index:
             value = term(position, depth + 1)
             claimed = concat([quote, literal(place), quote_colon, value, space])
-            variants[index[place]].append((claimed, duties))
+            variants[index[place]].append((claimed, [], _claims(duties)))
+    kept = shape.kept
+    clauses = None
+    if kept is not None:
+        clauses = _counters(lowering, kept, depth, keys)
+        for key, classes in kept.members.items():
+            if key in index:
+                variants[index[key]] = [
+                    (concat([quote, literal(key), quote_colon, value, space]), *rest)
+                    for position, effect in classes
+                    if lowering.alive(position, depth + 1)
+                    for value in [term(position, depth + 1)]
+                    for rest in clauses.written(key, effect)
+                ]
+        free = [
+            (written([(sort, position)])[0], *rest)
+            for sort, position, effect in kept.others
+            if lowering.alive(position, depth + 1)
+            for rest in clauses.written(None, effect)
+        ]
     required = [i for i, key in enumerate(keys) if key in shape.required]
     found = [("between", 2 + j, 1, 1) for j in range(len(shape.duties))]
     least = max(0, shape.min - len(required))
@@ -104,14 +127,23 @@ def _define(
             "'maxProperties' without room for a member that must be found is not enforced yet",
             pointer=shape.counted,
         )
-    if not members and not found:
+    if not members and not found and clauses is None:
         _define_uniform(lowering, first, store.union(undeclared), depth, least, most)
         return
     count = _Count(least, most, len(members) - len(required), bool(undeclared))
     order = _any_order if lowering.any_order else _in_order
     alternatives, ended, more = order(variants, required, free, count)
     empty = not required and not least and not found
+    if clauses is not None:
+        empty = empty and clauses.holds_at_first
+        found = clauses.ended()
     _define_rules(lowering, depth, first, alternatives, [*ended, *found], more, empty, bool(found))
+
+
+def _counters(lowering: Lowering, kept: Kept, depth: int, keys: list[str]) -> ClauseCounters:
+    """The counters of the clauses of a shape with these keys."""
+    supports = kept.supports(lambda position: lowering.alive(position, depth + 1))
+    return ClauseCounters(supports, 2, len(keys))
 
 
 def _define_uniform(
@@ -163,7 +195,7 @@ class _Count:
         return [("between", 1, missing, self._cap)] if missing > 0 else []
 
 
-_Variant = tuple[int, tuple[int, ...]]
+_Variant = tuple[int, list[Any], list[Any]]
 
 _Rules = tuple[list[Any], list[Any], list[list[Any]]]
 """Alternatives (member, conditions, updates); when the object may end; when more may follow."""
@@ -196,12 +228,14 @@ def _in_order(
             conditions += [] if count.is_open else count.enough(to_come)
             updates += count.taken()
             to_come -= 1
-        for member, duties in variants:
-            alternatives.append((member, conditions, [*updates, *_claims(duties)]))
+        for member, more_conditions, more_updates in variants:
+            alternatives.append(
+                (member, [*conditions, *more_conditions], [*updates, *more_updates])
+            )
     after = ("between", 0, last + 1, size)
-    for other, duties in others:
-        updates = [("set", 0, size), *count.taken(), *_claims(duties)]
-        alternatives.append((other, [after, *count.may_take()], updates))
+    for other, conditions, updates in others:
+        updates = [("set", 0, size), *count.taken(), *updates]
+        alternatives.append((other, [after, *count.may_take(), *conditions], updates))
     more: list[list[Any]] = []
     if others:
         more.append(count.may_take())
@@ -228,10 +262,12 @@ def _any_order(
         else:
             conditions += count.may_take()
             updates += count.taken()
-        for member, duties in variants:
-            alternatives.append((member, conditions, [*updates, *_claims(duties)]))
-    for other, duties in others:
-        alternatives.append((other, count.may_take(), [*count.taken(), *_claims(duties)]))
+        for member, more_conditions, more_updates in variants:
+            alternatives.append(
+                (member, [*conditions, *more_conditions], [*updates, *more_updates])
+            )
+    for other, conditions, updates in others:
+        alternatives.append((other, [*count.may_take(), *conditions], [*count.taken(), *updates]))
     more: list[list[Any]] = []
     optional = len(members) - len(required)
     if others:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from grammaton.errors import UnsatisfiableGrammar
+from grammaton.grammar.json_schema.kept import Kept
 from grammaton.grammar.json_schema.nodes import Node
 from grammaton.grammar.json_schema.strings import KeySort
 
@@ -84,11 +85,12 @@ class ObjectShape:
     undeclared ones are properties too, after the declared, if they can be there at all. `min` and
     `max` count properties; `counted` is the pointer of the keyword that sets the least. Each of
     the `duties` needs a property that is claimed for it: `claimed` are (declared key or sort of
-    another, position, duties).
+    another, position, duties). `kept` are choices that are not multiplied out.
     """
 
     __slots__ = (
-        *("claimed", "counted", "duties", "max", "min", "others", "properties", "required"),
+        *("claimed", "counted", "duties", "kept", "max", "min", "others", "properties"),
+        "required",
     )
 
     def __init__(
@@ -110,6 +112,7 @@ class ObjectShape:
         self.counted = counted
         self.duties = duties or []
         self.claimed = claimed or []
+        self.kept: Kept | None = None
 
     def members(self) -> Iterator[Position]:
         """All positions inside."""
@@ -118,6 +121,8 @@ class ObjectShape:
             yield position
         for _, position, _ in self.claimed:
             yield position
+        if self.kept is not None:
+            yield from self.kept.positions()
 
     def claims(self) -> Iterator[tuple[Position, tuple[int, ...]]]:
         """What can be claimed for duties."""
@@ -171,7 +176,10 @@ def required_members(shape: Shape) -> Iterator[Position | None]:
 
 def deciding_members(shape: Shape) -> Iterator[Position | None]:
     """The members that decide whether a shape holds any value."""
-    if shape.duties or (isinstance(shape, ObjectShape) and shape.min > len(shape.required)):
+    if shape.duties or (
+        isinstance(shape, ObjectShape)
+        and (shape.kept is not None or shape.min > len(shape.required))
+    ):
         return shape.members()
     return required_members(shape)
 
@@ -183,6 +191,8 @@ def shape_height(shape: Shape) -> int:
         inner = max(inner, INFINITE if member is None else member.height)
     if isinstance(shape, ObjectShape) and inner < INFINITE:
         inner = max(inner, _optional_height(shape))
+        if shape.kept is not None and inner < INFINITE:
+            inner = max(inner, shape.kept.least_height(shape.required, INFINITE))
     if shape.duties:
         heights = [0 if duty.least == 0 else INFINITE for duty in shape.duties]
         for position, duties in shape.claims():
