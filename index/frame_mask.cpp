@@ -15,6 +15,10 @@ constexpr std::size_t kSparseTokens = 1024;
 // Counted bases are kept ready up to this many items; only some 200 of 129k tokens have more.
 constexpr std::size_t kReadyCounts = 32;
 constexpr std::size_t kListedCounts = 256;
+// An exit below which at least so many tokens go on, and few are in the base, is no part of the
+// remainder trie: what follows is walked below its node (a space before 55,000 words).
+constexpr std::uint32_t kWideExit = 2048;
+constexpr std::size_t kMostWideExits = 16;
 
 // Most items first: a counting sort, since tokens have few items.
 void sort_by_items(std::vector<ItemCounts::Taken>& taken) {
@@ -166,6 +170,16 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
   std::vector<Entry> remainders;
   for (const Visit& exit : exits) {
     const Trie::Node& below = trie.node(exit.node);
+    const std::uint32_t tokens_below = below.subtree_entry_end - below.entry_end;
+    if (tokens_below >= kWideExit && mask->exits.size() < kMostWideExits) {
+      const auto entries = trie.entries(below.entry_end, below.subtree_entry_end);
+      const auto in_base = static_cast<std::size_t>(std::ranges::count_if(
+          entries, [&](const Entry& entry) { return get_bit(bits.data(), entry.token); }));
+      if (in_base * 4 < entries.size()) {
+        mask->exits.push_back({exit.node, exit.items});
+        continue;
+      }
+    }
     for (const Entry& entry : trie.entries(below.entry_end, below.subtree_entry_end)) {
       // In the base whatever follows, unless counting takes it out again.
       if (!counting && get_bit(bits.data(), entry.token)) continue;

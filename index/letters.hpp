@@ -29,6 +29,7 @@ class Letters {
       add(lead(byte));
     }
   }
+  bool has(unsigned letter) const { return ((words_[letter >> 6] >> (letter & 63)) & 1) != 0; }
   void add(unsigned letter) { words_[letter >> 6] |= std::uint64_t{1} << (letter & 63); }
   void remove(unsigned letter) { words_[letter >> 6] &= ~(std::uint64_t{1} << (letter & 63)); }
   void add(const Letters& other) {

@@ -1,6 +1,7 @@
 #include "index/token_index.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace grammaton {
 
@@ -14,9 +15,15 @@ constexpr std::size_t kLongestToken = 8192;
 std::size_t FrameMask::memory(std::size_t words) const {
   std::size_t bytes = sizeof(FrameMask) + (dense ? words * sizeof(Word) : 0) + sparse.size() * 4;
   if (rest) bytes += rest->memory();
+  bytes += exits.size() * sizeof(Exit);
   if (counts) {
     bytes += (counts->inside.size() + counts->ending.size()) * sizeof(ItemCounts::Taken);
     bytes += counts->most.size() * words * sizeof(Word);
+  }
+  if (bounds) {
+    bytes += (bounds->others.size() + bounds->ending.size()) * sizeof(ItemCounts::Taken);
+    if (bounds->unsure) bytes += bounds->unsure->memory();
+    if (bounds->longest) bytes += bounds->longest->memory();
   }
   return bytes;
 }
@@ -53,6 +60,7 @@ TokenIndex::TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordina
                             std::to_string(tokens_[id].size()) + " bytes; the most is " +
                             std::to_string(kLongestToken));
     }
+    longest_token_ = std::max(longest_token_, tokens_[id].size());
     entries.push_back({id, 0, 0});
   }
   trie_ =
@@ -126,6 +134,35 @@ void TokenIndex::measure_spelling() {
     }
   }
   spelling_.joined = normalise_ranges(std::move(joined));
+}
+
+void TokenIndex::count_characters() const {
+  const auto entries = static_cast<std::uint32_t>(trie_->node(Trie::kRoot).subtree_entry_end);
+  std::vector<std::vector<std::uint32_t>> of_count(kReadyCharacters + 1);
+  for (std::uint32_t e = 0; e < entries; ++e) {
+    const std::uint32_t count = trie_->characters(e);
+    if (count <= kReadyCharacters) {
+      of_count[count].push_back(trie_->entry(e).token);
+    } else {
+      longer_tokens_.push_back({count, trie_->entry(e).token});
+    }
+  }
+  std::ranges::sort(longer_tokens_, std::greater{}, &ItemCounts::Taken::items);
+  std::vector<Word> bits(words(), 0);
+  for (const std::vector<std::uint32_t>& tokens : of_count) {
+    for (const std::uint32_t token : tokens) set_bit(bits.data(), token);
+    at_most_characters_.push_back(bits);
+  }
+}
+
+const Word* TokenIndex::at_most_characters(std::size_t count) const {
+  std::call_once(counted_, [this] { count_characters(); });
+  return at_most_characters_[count].data();
+}
+
+const std::vector<ItemCounts::Taken>& TokenIndex::longer_tokens() const {
+  std::call_once(counted_, [this] { count_characters(); });
+  return longer_tokens_;
 }
 
 std::shared_ptr<const FrameMask> TokenIndex::find(const Key& key) const {

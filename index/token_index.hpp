@@ -35,11 +35,32 @@ struct ItemCounts {
   std::vector<Bits> most;
 };
 
+// Where the frame is L(A & X*) q, A any term, X one character and L the lift through JSON's escapes
+// or nothing: what L(A & X{m,n}) q needs beside the base, for any m and n (bounded_frame.cpp).
+struct LengthBounds {
+  // Whether every text that begins as a token does can be made longer, one item at a time.
+  bool extensible = true;
+  // Tokens that need another number of items than they have characters: their own, an unfinished
+  // last one included, and the fewest that must follow. By number, ascending; not in the base.
+  std::vector<ItemCounts::Taken> others;
+  std::vector<ItemCounts::Taken> ending;  // tokens that end exactly at q
+  std::unique_ptr<Trie> unsure;           // tokens that have to be walked
+  std::unique_ptr<Trie> longest;          // tokens that need many items and may end early; no q
+};
+
+// A place where a frame ended inside tokens, all of which are continued there.
+struct Exit {
+  std::uint32_t node = 0;
+  std::uint32_t items = 0;  // as in Entry
+};
+
 struct FrameMask {
   Bits dense;
   std::vector<std::uint32_t> sparse;  // used when `dense` is null
   std::unique_ptr<Trie> rest;         // null when no token runs past the end
+  std::vector<Exit> exits;            // nodes of the trie it was made on, not in `rest`
   std::optional<ItemCounts> counts;
+  std::optional<LengthBounds> bounds;
 
   std::size_t memory(std::size_t words) const;
 };
@@ -60,6 +81,12 @@ class TokenIndex {
   std::size_t mask_words() const { return (mask_bits_ + 31) / 32; }
   std::size_t words() const { return (mask_bits_ + 63) / 64; }
   const Spelling& spelling() const { return spelling_; }
+  std::size_t longest_token() const { return longest_token_; }
+  // The tokens of at most so many characters, dense, up to kReadyCharacters.
+  const Word* at_most_characters(std::size_t count) const;
+  // The others, with their numbers of characters, descending.
+  const std::vector<ItemCounts::Taken>& longer_tokens() const;
+  static constexpr std::size_t kReadyCharacters = 32;
 
   struct Key {
     std::uint64_t trie;
@@ -83,6 +110,7 @@ class TokenIndex {
     }
   };
   void measure_spelling();
+  void count_characters() const;
 
   std::vector<std::string> tokens_;
   std::vector<bool> ordinary_;
@@ -91,6 +119,10 @@ class TokenIndex {
   Limits limits_;
   Spelling spelling_;
   std::unique_ptr<Trie> trie_;
+  std::size_t longest_token_ = 0;
+  mutable std::once_flag counted_;  // guards the two below, made when first asked for
+  mutable std::vector<std::vector<Word>> at_most_characters_;
+  mutable std::vector<ItemCounts::Taken> longer_tokens_;
 
   mutable std::mutex mutex_;
   std::unordered_map<Key, std::shared_ptr<const FrameMask>, KeyHasher> cache_;

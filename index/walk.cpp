@@ -66,6 +66,7 @@ FinishedMask Walker::mask(SetId configuration) {
   blank_ = true;
   scratch_used_ = 0;
   MaskBuilder& out = take_scratch();
+  plain_ = false;
   machine_.begin_step();
   Groups& groups = groups_at(0);
   machine_.load(configuration, groups);
@@ -90,7 +91,7 @@ void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filte
   }
   if (filter.open()) {
     // Keys and frames leave the group list; what remains is walked together.
-    const bool long_walk = here.subtree_nodes >= kShortWalk;
+    const bool long_walk = !plain_ && here.subtree_nodes >= kShortWalk;
     bool blank = std::exchange(blank_, false);
     for (std::size_t i = 0; i < levels_[level].items.size();) {
       const Group group = levels_[level].items[i];
@@ -160,35 +161,49 @@ std::uint64_t Walker::reach(Place place, const Row& row) const {
   return nodes;
 }
 
-bool Walker::apply_frame(Place place, const Group& group, std::size_t level, bool blank,
+bool Walker::apply_frame(Place place, const Group& written, std::size_t level, bool blank,
                          MaskBuilder& out) {
+  const Group group{normalised(written.term), written.parents};
   std::shared_ptr<const FrameMask> mask = known_frame(place, group.term);
   if (mask == nullptr) {
     if (place.trie->unique() && apply_all_but(place, group, level, blank, out)) return true;
     if (reach(place, store_.row(group.term)) < kShortWalk) return false;
     if (place.trie->unique()) {
       if (apply_counted(place, group, level, blank, out)) return true;
+      if (apply_bounded(place, group, level, blank, out)) return true;
       if (apply_beside(place, group, level, blank, out)) return true;
     }
     mask = frame(place, group.term);
   }
-  apply(*mask, group.parents, level, out);
+  apply(*mask, *place.trie, group.parents, level, out);
   return true;
 }
 
-void Walker::apply(const FrameMask& mask, SetId parents, std::size_t level, MaskBuilder& out) {
+// `trie` is the one the mask was made on.
+void Walker::apply(const FrameMask& mask, const Trie& trie, SetId parents, std::size_t level,
+                   MaskBuilder& out) {
   if (mask.dense) out.add(mask.dense);
   for (const std::uint32_t token : mask.sparse) out.set(token);
-  if (mask.rest) walk_rest(*mask.rest, parents, level, {}, out);
+  walk_after(mask, trie, parents, level, {}, out);
 }
 
-void Walker::walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter,
-                       MaskBuilder& out) {
+// What follows the frame, in the tokens that run past its end.
+void Walker::walk_after(const FrameMask& mask, const Trie& trie, SetId parents, std::size_t level,
+                        Filter filter, MaskBuilder& out) {
+  if (mask.rest) walk_parents({mask.rest.get(), Trie::kRoot}, parents, level, filter, out);
+  for (const Exit& exit : mask.exits) {
+    if (filter.low <= exit.items && exit.items <= filter.high)
+      walk_parents({&trie, exit.node}, parents, level, {}, out);
+  }
+}
+
+void Walker::walk_parents(Place place, SetId parents, std::size_t level, Filter filter,
+                          MaskBuilder& out) {
   Groups& groups = groups_at(level);
   groups.clear();
   machine_.pop(parents, groups);
   machine_.close(groups);
-  walk(rest, Trie::kRoot, level, filter, out);
+  walk(*place.trie, place.node, level, filter, out);
 }
 
 bool Walker::prefix_free(Term item) {
@@ -270,9 +285,9 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, b
   for (const ItemCounts::Taken& taken : counts.ending) {
     if (counted.low <= taken.items && taken.items <= counted.high) out.set(taken.token);
   }
-  if (mask->rest) {
+  if (mask->rest || !mask->exits.empty()) {
     const SetId after = machine_.push(counted.rest, group.parents);
-    walk_rest(*mask->rest, after, level, {counted.low, counted.high}, out);
+    walk_after(*mask, *place.trie, after, level, {counted.low, counted.high}, out);
   }
   return true;
 }
@@ -288,7 +303,7 @@ bool Walker::apply_all_but(Place place, const Group& group, std::size_t level, b
       tail.kind == Kind::Concat ? machine_.push(tail.b, group.parents) : group.parents;
   ++stats_.left_out;
   Part part(*this, out, blank);
-  apply(*frame(place, store_.any_json_then(quote)), after, level, part.bits());
+  apply(*frame(place, store_.any_json_then(quote)), *place.trie, after, level, part.bits());
   // Any of the texts can still grow into another one; only its end is forbidden.
   std::vector<std::uint32_t> ends;
   const Trie& trie = *place.trie;
@@ -326,7 +341,7 @@ bool Walker::apply_beside(Place place, const Group& group, std::size_t level, bo
   const std::shared_ptr<const FrameMask> mask = frame(place, reference);
   ++stats_.pair_walks;
   Part part(*this, out, blank);
-  apply(*mask, group.parents, level, part.bits());
+  apply(*mask, *place.trie, group.parents, level, part.bits());
   std::size_t budget = kPairBudget;
   correct(*place.trie, place.node, group.term, reference, group.parents, level, budget,
           part.bits());

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -63,6 +64,16 @@ class Walker {
     std::uint32_t high = 0;
     Term rest = kEmpty;
   };
+  struct Bounded {              // L(A & X{low,high}) q rest
+    Term reference = kNothing;  // L(A & X*) q
+    Term meter = kNothing;      // L(X*) q
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+    Term rest = kEmpty;
+    bool closed = false;  // q is there: a byte that begins no X
+    bool lifted = false;
+    bool empty = false;  // the empty text may be all before `rest`
+  };
 
   // A part of a mask that tokens may be taken out of again: made apart from `whole`, whose bits
   // must stay, unless it has none yet.
@@ -90,12 +101,16 @@ class Walker {
   void enter(const Trie& trie, std::uint32_t child, std::size_t level, Filter filter,
              MaskBuilder& out);
   // `blank`: `out` has no bits yet.
-  bool apply_frame(Place place, const Group& group, std::size_t level, bool blank,
+  bool apply_frame(Place place, const Group& written, std::size_t level, bool blank,
                    MaskBuilder& out);
-  void apply(const FrameMask& mask, SetId parents, std::size_t level, MaskBuilder& out);
-  void walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter,
-                 MaskBuilder& out);
+  void apply(const FrameMask& mask, const Trie& trie, SetId parents, std::size_t level,
+             MaskBuilder& out);
+  void walk_after(const FrameMask& mask, const Trie& trie, SetId parents, std::size_t level,
+                  Filter filter, MaskBuilder& out);
+  void walk_parents(Place place, SetId parents, std::size_t level, Filter filter, MaskBuilder& out);
   bool apply_counted(Place place, const Group& group, std::size_t level, bool blank,
+                     MaskBuilder& out);
+  bool apply_bounded(Place place, const Group& group, std::size_t level, bool blank,
                      MaskBuilder& out);
   bool apply_keys(Place place, const Group& group, std::size_t level, MaskBuilder& out);
   struct KeyPlace {  // what stays the same along the keys of a group
@@ -120,6 +135,15 @@ class Walker {
   std::shared_ptr<const FrameMask> frame(Place place, Term t);
   std::shared_ptr<const FrameMask> study(Place place, Term t);
   const Counted* counted_form(Term t);
+  const Bounded* bounded_form(Term t);
+  Bounded find_bounded(Term t);
+  std::shared_ptr<const FrameMask> bounded_frame(Place place, const Bounded& form);
+  std::shared_ptr<const FrameMask> measure(Place place, const Bounded& form,
+                                           const std::function<std::uint32_t(Term, Term)>& distance,
+                                           bool extensible);
+  void walk_plainly(const Trie& trie, const Group& group, std::size_t level, MaskBuilder& out);
+  Term normalised(Term t);
+  std::uint32_t shortest(Term t);
   bool prefix_free(Term item);
   void count_nodes(std::uint64_t& counter);
   Groups& groups_at(std::size_t level);
@@ -150,6 +174,9 @@ class Walker {
   std::unordered_map<FrameKey, std::shared_ptr<const FrameMask>, FrameKeyHasher> frames_;
   std::size_t frame_bytes_ = 0;
   std::unordered_map<Term, Counted> counted_;
+  std::unordered_map<Term, Bounded> bounded_;
+  std::vector<Term> normalised_;  // by term; kNone when not known
+  bool plain_ = false;            // no frames: what is walked belongs to one
   std::unordered_map<Term, bool> prefix_free_;
 };
 

@@ -94,12 +94,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=3, help="fresh runs of each engine (3)")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
     parser.add_argument("--only", nargs="+", help="names of grammars")
+    parser.add_argument("--generate", action="store_true", help="texts by the real model instead")
+    parser.add_argument("--texts", type=int, default=20, help="generated of each grammar (20)")
+    parser.add_argument("--max-tokens", type=int, default=256, help="of a generated text (256)")
+    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"])
+    parser.add_argument("--show", action="store_true", help="print the generated texts")
     options = parser.parse_args(arguments)
+    samples = [sample for sample in load_all() if not options.only or sample.name in options.only]
+    if options.generate:
+        from bench.grammars.generation import generate  # needs torch
+
+        if not generate(
+            samples,
+            texts=options.texts,
+            max_tokens=options.max_tokens,
+            dtype=options.dtype,
+            show=options.show,
+        ):
+            raise SystemExit(1)
+        return
     vocabulary = Vocabulary.from_tokenizers(tokenizer_path(), eos_token_ids=EOS_TOKEN_ID)
     tokens = [vocabulary.token_bytes(i) for i in range(len(vocabulary))]
     tokenizer = Tokenizer.from_file(str(tokenizer_path()))
     tokenizer.encode_special_tokens = True
-    samples = [sample for sample in load_all() if not options.only or sample.name in options.only]
     walks = {
         sample.name: [tokenizer.encode(text, add_special_tokens=False).ids for text in sample.texts]
         for sample in samples

@@ -39,6 +39,28 @@ BODIES: dict[str, Expression] = {
     "run": ("repeat", WORD, 1, 4),
     "words": ("repeat", ("concat", (("repeat", WORD, 1, None), ("text", " "))), 1, 5),
     "not a word": ("intersect", (("repeat", WORD, 1, 9), ("complement", ("texts", ("the", "in"))))),
+    "slug": (
+        "concat",
+        (
+            (
+                "json",
+                ("intersect", (("repeat", WORD, 1, None), ("repeat", ("chars", ALL), 2, 40))),
+            ),
+            QUOTE,
+        ),
+    ),
+    "comment": (
+        "intersect",
+        (
+            ("concat", (("text", "#"), ("repeat", ("chars", ((0, 9), (11, 0x10FFFF))), 0, None))),
+            ("repeat", ("chars", ALL), 0, 30),
+        ),
+    ),
+    "long run": ("repeat", WORD, 0, 40),
+    "x between": (
+        "concat",
+        (("repeat", ("chars", ALL), 0, 300), ("text", "x"), ("repeat", ("chars", ALL), 0, 200)),
+    ),
     "blanks": ("concat", (BLANK, ("text", "x"))),
     "lines": ("repeat", ("chars", ((0, 9), (11, 0x10FFFF))), 1, None),
 }

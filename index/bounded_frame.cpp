@@ -1,0 +1,502 @@
+// Frames of bounded length: L(A & X{m,n}) q, one frame mask for all m and n.
+//
+// A is any regular term ("letters and dots"), X one character, L the lift through JSON's escapes or
+// nothing, q a byte that closes the text, or nothing. The *reference* L(A & X*) q is studied once,
+// beside a *meter* L(X*) q, which says where items begin. A token that stays inside the reference
+// *needs* the items that it has begun and the fewest that must follow; it stays inside the bounded
+// frame when that is at most n, and m asks for nothing more where every text can be made longer. A
+// token leaves where its items lie between m and n. Almost every token needs as many items as it
+// has characters, so the base at n is the reference's, less the tokens of the vocabulary that have
+// more than n characters, and lists of the others.
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <functional>
+#include <utility>
+
+#include "grammar/json_escapes.hpp"
+#include "index/walk.hpp"
+
+namespace grammaton {
+
+namespace {
+
+// References with more states than this are not measured.
+constexpr std::size_t kMostStates = 3000;
+// Without a closing byte, tokens that need more items than this are walked one by one where the
+// bound leaves them out, since they may end early; smaller bounds are studied on their own.
+constexpr std::uint32_t kLongNeed = 16;
+// References with at most this many tokens list all of them.
+constexpr std::size_t kListedTokens = 1024;
+// Unions of more terms keep their counts: they are enumerations.
+constexpr std::size_t kFewOperands = 64;
+
+bool is_ascii(const ByteSet& set) { return (set.words[2] | set.words[3]) == 0; }
+
+struct State {
+  Term term = kNothing;   // residual of the reference
+  Term meter = kNothing;  // of the meter
+};
+
+// The residuals of a reference with the fewest items that end each. Escapes that write a character
+// which can stand for itself are left out: they need as many items. So states inside an escape are
+// not known.
+class Distances {
+ public:
+  Distances(TermStore& store, State start, bool lifted, bool closed)
+      : store_(store), meter_(start.meter), lifted_(lifted), closed_(closed) {
+    add(start);
+    for (std::uint32_t i = 0; i < states_.size() && states_.size() <= kMostStates; ++i) expand(i);
+    measure();
+  }
+
+  // False when there are too many states.
+  bool complete() const { return states_.size() <= kMostStates; }
+  bool extensible() const { return extensible_; }
+  // kNone when the state is not known.
+  std::uint32_t of(State state) const {
+    const auto found = known_.find(key(state));
+    return found == known_.end() ? kNone : distance_[found->second];
+  }
+
+ private:
+  struct Edge {
+    std::uint32_t from;
+    std::uint32_t items;
+  };
+
+  static std::uint64_t key(State s) { return (std::uint64_t{s.term} << 32) | s.meter; }
+
+  std::uint32_t add(State state) {
+    const auto [place, fresh] =
+        known_.emplace(key(state), static_cast<std::uint32_t>(states_.size()));
+    if (fresh) {
+      states_.push_back(state);
+      into_.emplace_back();
+      loops_.push_back(false);
+    }
+    return place->second;
+  }
+
+  void connect(std::uint32_t from, State to, std::uint32_t items) {
+    const std::uint32_t id = add(to);
+    if (id == from && items == 1) loops_[id] = true;
+    into_[id].push_back({from, items});
+  }
+
+  void expand(std::uint32_t from) {
+    const State at = states_[from];
+    const bool boundary = at.meter == meter_;
+    State before;
+    for (unsigned b = 0; b < 256; ++b) {
+      if (lifted_ && boundary && b == '\\') continue;
+      const Term term = store_.step(at.term, b);
+      if (term == kNothing) continue;
+      const State next{term, store_.step(at.meter, b)};
+      if (next.term == before.term && next.meter == before.meter) continue;
+      before = next;
+      connect(from, next, boundary && next.meter != kEmpty ? 1 : 0);
+    }
+    if (!lifted_ || !boundary || store_.step(at.term, '\\') == kNothing) return;
+    for (unsigned code = 0; code < 0x20; ++code) write(from, code);
+    write(from, '"');
+    write(from, '\\');
+  }
+
+  // The step over a character that has to be escaped.
+  void write(std::uint32_t from, unsigned code) {
+    State at = states_[from];
+    const auto take = [&](unsigned byte) {
+      at = {store_.step(at.term, byte), store_.step(at.meter, byte)};
+    };
+    take('\\');
+    if (const unsigned char letter = json_escape_letter(code); letter != 0) {
+      take(letter);
+    } else {
+      for (const unsigned byte : {'u', '0', '0'}) take(byte);
+      take(static_cast<unsigned char>('0' + (code >> 4)));
+      take(static_cast<unsigned char>("0123456789abcdef"[code & 15]));
+    }
+    if (at.term != kNothing) connect(from, at, 1);
+  }
+
+  bool is_end(State s) const { return closed_ ? s.term == kEmpty : store_.nullable(s.term); }
+
+  void measure() {
+    distance_.assign(states_.size(), kNone);
+    if (!complete()) return;
+    std::vector<bool> grows(states_.size(), false);
+    std::deque<std::uint32_t> queue;
+    for (std::uint32_t i = 0; i < states_.size(); ++i) {
+      if (!is_end(states_[i])) continue;
+      distance_[i] = 0;
+      queue.push_back(i);
+    }
+    std::vector<bool> done(states_.size(), false);
+    while (!queue.empty()) {
+      const std::uint32_t i = queue.front();
+      queue.pop_front();
+      if (done[i]) continue;
+      done[i] = true;
+      grows[i] = grows[i] || loops_[i];
+      // Nothing follows the closing byte; what comes before it has to grow.
+      extensible_ = extensible_ && (grows[i] || (closed_ && states_[i].term == kEmpty));
+      for (const Edge& edge : into_[i]) {
+        const std::uint32_t found = distance_[i] + edge.items;
+        if (found < distance_[edge.from]) {
+          distance_[edge.from] = found;
+          grows[edge.from] = grows[i];
+          if (edge.items == 0) {
+            queue.push_front(edge.from);
+          } else {
+            queue.push_back(edge.from);
+          }
+        } else if (found == distance_[edge.from] && grows[i]) {
+          grows[edge.from] = true;
+        }
+      }
+    }
+  }
+
+  TermStore& store_;
+  Term meter_;
+  bool lifted_;
+  bool closed_;
+  bool extensible_ = true;
+  std::vector<State> states_;
+  std::vector<std::vector<Edge>> into_;
+  std::vector<bool> loops_;
+  std::vector<std::uint32_t> distance_;
+  std::unordered_map<std::uint64_t, std::uint32_t> known_;
+};
+
+}  // namespace
+
+const Walker::Bounded* Walker::bounded_form(Term t) {
+  const auto found = bounded_.find(t);
+  const Bounded& form = found != bounded_.end() ? found->second : bounded_[t] = find_bounded(t);
+  return form.reference == kNothing ? nullptr : &form;
+}
+
+Walker::Bounded Walker::find_bounded(Term t) {
+  Bounded form;
+  if (store_.restricted() || store_.has(t, kHasCall)) return form;
+  const Node n = store_.node(t);
+  const Term head = n.kind == Kind::Concat ? n.a : t;
+  form.rest = n.kind == Kind::Concat ? n.b : kEmpty;
+  const Node h = store_.node(head);
+  form.lifted = h.kind == Kind::Json && h.b == 0 && h.c == 0;
+  const Term inner = form.lifted ? h.a : head;
+  std::vector<Term> others;
+  Term bound = inner;
+  if (store_.node(inner).kind == Kind::Intersect) {
+    bound = kNothing;
+    for (const Term operand : store_.operands(inner)) {
+      const Node& o = store_.node(operand);
+      if (bound == kNothing && o.kind == Kind::Repeat && o.c != kUnbounded) {
+        bound = operand;
+      } else {
+        others.push_back(operand);
+      }
+    }
+  }
+  const Node repeated = store_.node(bound);
+  if (repeated.kind != Kind::Repeat || repeated.c == kUnbounded) return form;
+  const Node x = store_.node(repeated.a);
+  const bool character =
+      x.kind == Kind::Chars || (x.kind == Kind::Bytes && is_ascii(store_.byte_set(repeated.a)));
+  if (!character) return form;
+  const Term item = form.lifted ? store_.json(repeated.a) : repeated.a;
+  if (!prefix_free(item)) return form;
+  const Term any = store_.repeat(repeated.a, 0, kUnbounded);
+  others.push_back(any);
+  const Term whole = store_.intersect(std::move(others));
+  Term reference = form.lifted ? store_.json(whole) : whole;
+  Term meter = store_.repeat(item, 0, kUnbounded);
+  const Node after = store_.node(form.rest);
+  const Term close = after.kind == Kind::Concat ? after.a : form.rest;
+  if (store_.node(close).kind == Kind::Bytes &&
+      (store_.class_map(store_.row(item)).live & store_.byte_set(close)).empty()) {
+    form.closed = true;
+    form.rest = after.kind == Kind::Concat ? after.b : kEmpty;
+    reference = store_.concat(reference, close);
+    meter = store_.concat(meter, close);
+  }
+  form.empty = !form.closed && form.rest != kEmpty && store_.nullable(head);
+  form.low = repeated.b;
+  form.high = repeated.c;
+  form.meter = meter;
+  form.reference = reference;
+  return form;
+}
+
+// Null when the reference has too many states.
+std::shared_ptr<const FrameMask> Walker::bounded_frame(Place place, const Bounded& form) {
+  Hash128 hash = store_.node(form.reference).hash;
+  hash.add(store_.node(form.meter).hash);
+  const TokenIndex::Key key{place.trie->uid(), place.node, hash};
+  if (auto known = index_.find(key)) return known;
+  const Distances distances(store_, {form.reference, form.meter}, form.lifted, form.closed);
+  if (!distances.complete()) return nullptr;
+  ++stats_.frames_made;
+  return index_.keep(
+      key, measure(
+               place, form, [&](Term term, Term meter) { return distances.of({term, meter}); },
+               distances.extensible()));
+}
+
+std::shared_ptr<const FrameMask> Walker::measure(
+    Place place, const Bounded& form, const std::function<std::uint32_t(Term, Term)>& distance,
+    bool extensible) {
+  const Trie& trie = *place.trie;
+  const Trie::Node& top = trie.node(place.node);
+  // Characters of whole tokens are known in the trie of the vocabulary only.
+  const bool by_characters = &trie == &index_.trie();
+  struct Visit {
+    std::uint32_t node;
+    Term term;
+    Term meter;
+    std::uint32_t items;
+  };
+  std::vector<Word>& bits = studied_;
+  bits.assign(index_.words(), 0);
+  std::vector<Word> inside(bits.size(), 0);  // of `bits` and the lists: all in the reference
+  std::size_t set = 0;                       // bits
+  LengthBounds bounds;
+  bounds.extensible = extensible;
+  std::vector<Entry> longest;
+  std::vector<Entry> unsure;
+  std::vector<Visit> exits;
+  // `characters`: of the token, from `place` on.
+  const auto take = [&](const Entry& entry, std::uint32_t need, std::uint32_t characters) {
+    set_bit(inside.data(), entry.token);
+    if (by_characters && need == characters) {
+      set_bit(bits.data(), entry.token);
+      ++set;
+    } else {
+      bounds.others.push_back({need, entry.token});
+    }
+    if (!form.closed && need > kLongNeed) {
+      longest.push_back({entry.token, entry.start + top.depth, 0});
+    }
+  };
+  std::unordered_map<Term, LoopedLetters> loops;
+  const auto take_looped = [&](const Visit& at, const Letters& letters) {
+    if (at.meter != form.meter || (form.lifted && letters.has('\\'))) return false;
+    const auto [found, fresh] = loops.try_emplace(at.term);
+    if (fresh) found->second = LoopedLetters(store_, at.term, true);
+    if (!found->second.include(store_, letters)) return false;
+    const std::uint32_t more = distance(at.term, at.meter);
+    if (more == kNone) return false;
+    const Trie::Node& here = trie.node(at.node);
+    for (std::uint32_t e = here.entry_end; e < here.subtree_entry_end; ++e) {
+      take(trie.entry(e), at.items + trie.characters(e) - here.characters + more,
+           trie.characters(e) - top.characters);
+    }
+    return true;
+  };
+  std::vector<Visit> stack{{place.node, form.reference, form.meter, 0}};
+  while (!stack.empty()) {
+    const Visit at = stack.back();
+    stack.pop_back();
+    const Trie::Node& here = trie.node(at.node);
+    const Letters* letters = trie.letters_below(at.node);
+    if (letters != nullptr && take_looped(at, *letters)) continue;
+    const Row row = store_.row(at.term);
+    const Row meter_row = store_.row(at.meter);
+    const ClassMap& map = store_.class_map(row);
+    const ClassMap& meter_map = store_.class_map(meter_row);
+    for (std::uint32_t child = here.child_end; child-- > here.child_begin;) {
+      const std::uint8_t byte = trie.byte(child);
+      if (map.of[byte] == 0) continue;
+      count_nodes(stats_.study_nodes);
+      Visit next{child, store_.target(row, map.of[byte]),
+                 store_.target(meter_row, meter_map.of[byte]), at.items};
+      if (at.meter == form.meter && next.meter != kEmpty) ++next.items;
+      const Trie::Node& below = trie.node(child);
+      const bool ends = form.closed && next.term == kEmpty;
+      if (below.entry_begin != below.entry_end) {
+        const std::uint32_t more = ends ? 0 : distance(next.term, next.meter);
+        for (const Entry& entry : trie.entries_at(child)) {
+          if (ends) {
+            bounds.ending.push_back({next.items, entry.token});
+          } else if (more == kNone) {
+            set_bit(inside.data(), entry.token);
+            unsure.push_back({entry.token, entry.start + top.depth, 0});
+          } else {
+            take(entry, next.items + more, below.characters - top.characters);
+          }
+        }
+      }
+      if (below.child_begin == below.child_end) continue;
+      if (store_.nullable(next.term)) exits.push_back(next);
+      if (!ends) stack.push_back(next);
+    }
+  }
+
+  auto mask = std::make_shared<FrameMask>();
+  std::vector<Entry> remainders;
+  for (const Visit& exit : exits) {
+    const Trie::Node& below = trie.node(exit.node);
+    for (const Entry& entry : trie.entries(below.entry_end, below.subtree_entry_end)) {
+      if (get_bit(inside.data(), entry.token)) continue;
+      remainders.push_back({entry.token, entry.start + below.depth, exit.items});
+    }
+  }
+  const auto bytes_of = [this](std::uint32_t token) { return index_.token(token); };
+  if (!remainders.empty()) mask->rest = std::make_unique<Trie>(std::move(remainders), bytes_of);
+  if (!unsure.empty()) bounds.unsure = std::make_unique<Trie>(std::move(unsure), bytes_of);
+  if (!longest.empty()) bounds.longest = std::make_unique<Trie>(std::move(longest), bytes_of);
+  if (set > kListedTokens) {
+    mask->dense = copy_bits(bits);
+  } else if (set > 0) {
+    const auto entries = trie.entries(top.entry_end, top.subtree_entry_end);
+    for (std::uint32_t i = 0; i < entries.size(); ++i) {
+      if (!get_bit(bits.data(), entries[i].token)) continue;
+      bounds.others.push_back(
+          {trie.characters(top.entry_end + i) - top.characters, entries[i].token});
+    }
+  }
+  std::ranges::sort(bounds.others, {}, &ItemCounts::Taken::items);
+  mask->bounds = std::move(bounds);
+  return mask;
+}
+
+bool Walker::apply_bounded(Place place, const Group& group, std::size_t level, bool blank,
+                           MaskBuilder& out) {
+  const Bounded* found = bounded_form(group.term);
+  if (found == nullptr || (!found->closed && found->high < kLongNeed)) return false;
+  const Bounded form = *found;
+  const std::shared_ptr<const FrameMask> mask = bounded_frame(place, form);
+  if (mask == nullptr) {
+    bounded_[group.term].reference = kNothing;
+    return false;
+  }
+  const LengthBounds& bounds = *mask->bounds;
+  if (form.low > 0 && !bounds.extensible) return false;
+  ++stats_.counted;
+  if (mask->dense) {
+    const std::size_t most = std::size_t{form.high} + place.trie->node(place.node).characters;
+    if (most <= TokenIndex::kReadyCharacters) {
+      const Word* short_enough = index_.at_most_characters(most);
+      const std::shared_ptr<Word[]> both(new Word[index_.words()]);
+      for (std::size_t i = 0; i < index_.words(); ++i) both[i] = mask->dense[i] & short_enough[i];
+      out.add(Bits(both));
+    } else {
+      Part part(*this, out, blank);
+      part.bits().add(mask->dense);
+      for (const ItemCounts::Taken& taken : index_.longer_tokens()) {
+        if (taken.items <= most) break;
+        part.bits().unset(taken.token);
+      }
+      part.join();
+    }
+  }
+  for (const ItemCounts::Taken& taken : bounds.others) {
+    if (taken.items > form.high) break;
+    out.set(taken.token);
+  }
+  for (const ItemCounts::Taken& taken : bounds.ending) {
+    if (form.low <= taken.items && taken.items <= form.high) out.set(taken.token);
+  }
+  if (bounds.unsure) walk_plainly(*bounds.unsure, group, level, out);
+  if (bounds.longest) walk_plainly(*bounds.longest, group, level, out);
+  if (mask->rest) {
+    const SetId after = machine_.push(form.rest, group.parents);
+    walk_after(*mask, *place.trie, after, level, {form.low, form.high}, out);
+  }
+  if (form.empty) {
+    Groups& groups = groups_at(level);
+    groups.clear();
+    groups.items.push_back({form.rest, group.parents});
+    machine_.close(groups);
+    walk(*place.trie, place.node, level, {}, out);
+  }
+  return true;
+}
+
+// Without frames: `trie` has few tokens, and is part of one.
+void Walker::walk_plainly(const Trie& trie, const Group& group, std::size_t level,
+                          MaskBuilder& out) {
+  Groups& groups = groups_at(level);
+  groups.clear();
+  groups.items.push_back(group);
+  plain_ = true;
+  walk(trie, Trie::kRoot, level, {}, out);
+  plain_ = false;
+}
+
+// A term with the same masks whose large counts are unbounded: no token has more items than bytes.
+// Right for any counts at once where nothing is subtracted from them.
+Term Walker::normalised(Term t) {
+  if (t < normalised_.size() && normalised_[t] != kNone) return normalised_[t];
+  const Node n = store_.node(t);
+  Term result = t;
+  switch (n.kind) {
+    case Kind::Concat: {
+      std::vector<Term> parts;
+      Term rest = t;
+      for (; store_.node(rest).kind == Kind::Concat; rest = store_.node(rest).b)
+        parts.push_back(store_.node(rest).a);
+      parts.push_back(rest);
+      for (Term& part : parts) part = normalised(part);
+      result = store_.concat(parts);
+      break;
+    }
+    case Kind::Union: {
+      if (store_.operands(t).size() > kFewOperands) break;
+      std::vector<Term> parts(store_.operands(t).begin(), store_.operands(t).end());
+      for (Term& part : parts) part = normalised(part);
+      result = store_.join(std::move(parts));
+      break;
+    }
+    case Kind::Repeat: {
+      const Term item = normalised(n.a);
+      std::uint32_t low = n.b;
+      std::uint32_t high = n.c;
+      if (!store_.nullable(n.a)) {
+        const std::size_t bytes = shortest(n.a);
+        const std::size_t most = (index_.longest_token() + bytes - 1) / bytes;
+        if (low > most) low = static_cast<std::uint32_t>(most);
+        if (high >= most) high = kUnbounded;
+      }
+      result = store_.repeat(item, low, high);
+      break;
+    }
+    default:
+      break;
+  }
+  if (t >= normalised_.size()) normalised_.resize(store_.size(), kNone);
+  normalised_[t] = result;
+  return result;
+}
+
+// A lower bound of the bytes of a text of the term, at least 1; the term is not nullable.
+std::uint32_t Walker::shortest(Term t) {
+  constexpr std::uint32_t kFar = 1 << 16;
+  const auto bytes = [&](auto&& self, Term of) -> std::uint32_t {
+    if (store_.nullable(of)) return 0;
+    const Node& n = store_.node(of);
+    switch (n.kind) {
+      case Kind::Bytes:
+      case Kind::Chars:
+        return 1;
+      case Kind::Concat:
+        return std::min(kFar, self(self, n.a) + self(self, n.b));
+      case Kind::Repeat:
+        return static_cast<std::uint32_t>(
+            std::min<std::uint64_t>(kFar, std::uint64_t{n.b} * self(self, n.a)));
+      case Kind::Union: {
+        std::uint32_t least = kFar;
+        if (store_.operands(of).size() > kFewOperands) return 0;
+        for (const Term operand : store_.operands(of)) least = std::min(least, self(self, operand));
+        return least;
+      }
+      default:
+        return 0;
+    }
+  };
+  return std::max(1u, bytes(bytes, t));
+}
+
+}  // namespace grammaton
