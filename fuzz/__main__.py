@@ -16,6 +16,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
+from grammaton.fuzz.ecma_patterns import Ecma
 from grammaton.fuzz.kept import check_kept
 from grammaton.fuzz.languages import Languages
 from grammaton.fuzz.matcher import Matchers
@@ -26,7 +27,7 @@ from grammaton.fuzz.vocabularies import Vocabularies
 
 TARGETS: dict[str, Target] = {
     target.name: target
-    for target in (Patterns(), Languages(), Schemas(), Matchers(), Vocabularies())
+    for target in (Patterns(), Ecma(), Languages(), Schemas(), Matchers(), Vocabularies())
 }
 
 
@@ -46,6 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = [options.target] if options.target else list(TARGETS)
     status = 0
     for name in names:
+        lacking = TARGETS[name].lacks()
+        if lacking is not None:
+            print(f"{name}: NOT RUN, there is no {lacking}", flush=True)
+            status = 2 if options.target else status
+            continue
         known = check_kept(TARGETS[name])
         if known is not None:
             _print_finding(known, f"kept case {known.number}")
@@ -53,7 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         report = search(TARGETS[name], seed=options.seed, seconds=options.seconds / len(names))
         finding = report.finding
-        print(f"{name}: {report.cases} cases, {'no finding' if finding is None else 'FAILED'}")
+        counts = TARGETS[name].counts
+        counted = f" ({report.counted:,} {counts})" if counts else ""
+        outcome = "no finding" if finding is None else "FAILED"
+        print(f"{name}: {report.cases:,} cases{counted}, {outcome}", flush=True)
         if finding is not None:
             _print_finding(finding, f"case {finding.number} of seed {options.seed}, made smaller")
             status = 1

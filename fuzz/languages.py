@@ -18,8 +18,8 @@ from random import Random
 from grammaton.errors import GrammatonError
 from grammaton.fuzz.compare import counterexample, is_subset, size
 from grammaton.fuzz.draw import Drawn, NearMisses, draw_prefix, draw_sentence
+from grammaton.fuzz.drawn_patterns import PythonPatterns
 from grammaton.fuzz.paths import Paths
-from grammaton.fuzz.patterns import draw_pattern
 from grammaton.fuzz.target import Case, Fault, Target, without_parts
 from grammaton.grammar.grammar import Grammar
 
@@ -35,7 +35,7 @@ class Languages(Target):
     name = "languages"
 
     def draw(self, rng: Random) -> Case:
-        patterns = [draw_pattern(rng, 2)[0] for _ in range(2)]
+        patterns = [PythonPatterns().draw(rng, 2).pattern for _ in range(2)]
         return {"patterns": patterns, "seed": rng.randrange(2**32)}
 
     def check(self, case: Case) -> None:

@@ -20,7 +20,7 @@ from random import Random
 import numpy as np
 
 from grammaton.errors import GrammatonError
-from grammaton.fuzz.patterns import draw_pattern
+from grammaton.fuzz.drawn_patterns import PythonPatterns
 from grammaton.fuzz.schemas import draw_schema
 from grammaton.fuzz.target import Case, Fault, Target, smaller_value, without_parts
 from grammaton.grammar.grammar import Grammar
@@ -196,7 +196,7 @@ class Matchers(Target):
     name = "matcher"
 
     def draw(self, rng: Random) -> Case:
-        grammar: Case = {"regex": draw_pattern(rng)[0]}
+        grammar: Case = {"regex": PythonPatterns().draw(rng).pattern}
         if rng.random() < 0.5:
             grammar = {"schema": rng.choice([*_RECURSIVE, draw_schema(rng, 2)])}
         steps = [_draw_step(rng) for _ in range(rng.randint(1, 12))]

@@ -42,14 +42,21 @@ class Target(ABC):
     """Draws cases and checks them."""
 
     name: ClassVar[str]
+    counts: ClassVar[str] = ""
+    """What `check` counts, in the plural; "" when a case is one question."""
+
+    def lacks(self) -> str | None:
+        """The program that has to be installed before cases can be checked; None when all is
+        there."""
+        return None
 
     @abstractmethod
     def draw(self, rng: Random) -> Case:
         """A random case."""
 
     @abstractmethod
-    def check(self, case: Case) -> None:
-        """Returns when everything held.
+    def check(self, case: Case) -> int | None:
+        """Returns when everything held: how many of its `counts` there were, if it has any.
 
         Raises:
             Fault: something did not. Any other exception counts as one.
@@ -73,10 +80,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """What a search did: how many cases it ran and the finding that ended it, if one did."""
+    """What a search did: how many cases it ran, how many of the target's `counts` were in those,
+    and the finding that ended it, if one did."""
 
     target: str
     cases: int
+    counted: int
     finding: Finding | None
 
 
@@ -91,29 +100,36 @@ def search(
     if cases is None and seconds is None:
         raise ValueError("a search needs a bound: cases or seconds")
     stop = None if seconds is None else time.monotonic() + seconds
-    number = 0
+    number = counted = 0
     while (cases is None or number < cases) and (stop is None or time.monotonic() < stop):
         case = target.draw(Random(f"{seed}/{target.name}/{number}"))
-        failure = failure_of(target, case)
+        failure, asked = _checked(target, case)
         number += 1
+        counted += asked
         if failure is not None:
             case, message = shrink(target, case, *failure)
             finding = Finding(target.name, case, failure[0], message, number - 1)
-            return Report(target.name, number, finding)
-    return Report(target.name, number, None)
+            return Report(target.name, number, counted, finding)
+    return Report(target.name, number, counted, None)
 
 
 def failure_of(target: Target, case: Case) -> tuple[str, str] | None:
     """The kind of a case's failure and a message; None when everything held."""
+    return _checked(target, case)[0]
+
+
+def _checked(target: Target, case: Case) -> tuple[tuple[str, str] | None, int]:
     began = time.process_time()
     try:
-        target.check(case)
+        counted = target.check(case) or 0
     except Fault as fault:
-        return fault.kind, str(fault)
+        return (fault.kind, str(fault)), 0
     except Exception as error:
-        return f"{type(error).__name__} came out", "".join(traceback.format_exception(error)[-4:])
+        trace = "".join(traceback.format_exception(error)[-4:])
+        return (f"{type(error).__name__} came out", trace), 0
     spent = time.process_time() - began
-    return ("slow", f"slow: {spent:.1f} s of CPU time") if spent > SLOW_SECONDS else None
+    slow = ("slow", f"slow: {spent:.1f} s of CPU time") if spent > SLOW_SECONDS else None
+    return slow, counted
 
 
 def shrink(
@@ -170,15 +186,16 @@ def smaller_value(value: Case) -> Iterator[Case]:
 
 def mutate_text(rng: Random, text: str, alphabet: Sequence[str]) -> str:
     """The text with one to three characters inserted, dropped, replaced or moved."""
-    for _ in range(rng.randint(1, 3)):
-        at = rng.randint(0, len(text))
-        kind = rng.randrange(4)
+    random = rng.random  # a third of the time of `randrange`
+    for _ in range(1 + int(random() * 3)):
+        at = int(random() * (len(text) + 1))
+        kind = int(random() * 4)
         if kind == 0:
-            text = text[:at] + rng.choice(alphabet) + text[at:]
+            text = text[:at] + alphabet[int(random() * len(alphabet))] + text[at:]
         elif kind == 1:
             text = text[:at] + text[at + 1 :]
         elif kind == 2:
-            text = text[:at] + rng.choice(alphabet) + text[at + 1 :]
+            text = text[:at] + alphabet[int(random() * len(alphabet))] + text[at + 1 :]
         else:
             text = text[at:] + text[:at]
     return text

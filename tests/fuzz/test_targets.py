@@ -31,6 +31,14 @@ from grammaton.grammar.grammar import Grammar
 from grammaton.index import Vocabulary, compile
 
 CASES = 200
+EVERY_TARGET = pytest.mark.parametrize("name", TARGETS)
+
+
+@pytest.fixture(autouse=True)
+def _skip_without_its_program(request: pytest.FixtureRequest) -> None:
+    name = getattr(request.node, "callspec", None) and request.node.callspec.params.get("name")
+    if name in TARGETS and (lacking := TARGETS[name].lacks()) is not None:
+        pytest.skip(f"there is no {lacking}: the target {name} is NOT run")
 
 
 def found(name: str) -> tuple[str, Any]:
@@ -72,7 +80,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, module: Any, **lies: Callable[..., An
     monkeypatch.setattr(module, "compile", Constraint)
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@EVERY_TARGET
 def test_nothing_is_found(name: str) -> None:
     cases = CASES // 5 if name == "languages" else CASES  # whole languages take their time
     report = search(TARGETS[name], seed=0, cases=cases)
@@ -80,7 +88,7 @@ def test_nothing_is_found(name: str) -> None:
     assert report.cases == cases
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@EVERY_TARGET
 def test_kept_cases_hold(name: str) -> None:
     assert check_kept(TARGETS[name]) is None
 
@@ -134,6 +142,42 @@ def test_wrong_answers_of_patterns_are_found(monkeypatch: pytest.MonkeyPatch) ->
     assert len(case["pattern"]) <= 2
 
 
+@pytest.mark.parametrize("name", ["ecma"])
+def test_wrong_answers_of_ecma_patterns_are_found(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    true = Grammar.accepts
+    monkeypatch.setattr(Grammar, "accepts", lambda self, text: true(self, text) or text == "b")
+    kind, case = found(name)
+    assert kind.startswith("another answer than node's")
+    assert case["texts"] == ["b"]
+    assert len(case["pattern"]) <= 2
+
+
+@pytest.mark.parametrize("name", ["patterns", "ecma"])
+def test_refusals_of_good_patterns_are_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def refuse(pattern: str, **options: object) -> Grammar:
+        raise GrammarError("no", source=pattern, position=0)
+
+    monkeypatch.setattr(Grammar, "from_regex", refuse)
+    assert found(name) == ("a good pattern was refused", {"pattern": "", "texts": []})
+
+
+def test_a_target_whose_program_is_missing_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert main(["--seconds", "0.1", "--target", "ecma"]) == 2
+    assert capsys.readouterr().out == "ecma: NOT RUN, there is no node\n"
+
+
+def test_pairs_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    report = search(TARGETS["patterns"], seed=0, cases=20)
+    assert report.counted > 20 * 20
+    assert main(["--seconds", "0.2", "--target", "patterns"]) == 0
+    assert "pairs of a pattern and a text)" in capsys.readouterr().out
+
+
 def test_patterns_that_re_refuses_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     class Permissive:
         """Right about every pattern that `re` takes, and takes the others too."""
@@ -162,7 +206,7 @@ def test_errors_without_a_place_are_found(
     assert case == {"pattern": "", "texts": []}
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@EVERY_TARGET
 def test_other_exceptions_are_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def fail(source: object, **options: object) -> Grammar:
         raise KeyError(source)
