@@ -37,11 +37,12 @@ from transformers import LogitsProcessor
 
 from grammaton.engine.errors import InvalidOption
 from grammaton.engine.forced import Spell, take_canonical
+from grammaton.engine.lent_memory import LentMemory
 from grammaton.engine.masking import apply_mask, mask_of
 from grammaton.engine.rows import BranchingMatcher, Constraining, Ids, Rows, Track
 from grammaton.errors import TokenRejected, VocabularyError
 from grammaton.grammar.grammar import Grammar
-from grammaton.index import Vocabulary
+from grammaton.index import Matcher, Vocabulary, fill_masks
 from grammaton.index import compile as compile_grammar
 
 Constrained: TypeAlias = "Grammar | Constraining | None"
@@ -152,6 +153,8 @@ class GrammatonLogitsProcessor(LogitsProcessor):
         self._pad_row = mask_of([self.pad_token_id], vocabulary.mask_words)
         self._free_row = mask_of(range(len(vocabulary)), vocabulary.mask_words)
         self._buffer = torch.zeros((0, vocabulary.mask_words), dtype=torch.int32)
+        self._words: Masks = self._buffer.numpy()
+        self._memory = LentMemory()
         self._rows: Rows | None = None
         self._claims: dict[tuple[int, bytes], bytes] = {}
         self._texts: dict[bytes, bytes] = {}
@@ -189,21 +192,35 @@ class GrammatonLogitsProcessor(LogitsProcessor):
         if any(track.lost is not None for track in rows.tracks):
             self._judge_lost(rows, scores)
         buffer = self._sized_buffer(len(rows.tracks), scores.device)
-        words = buffer.numpy()
-        for row, track in enumerate(rows.tracks):
-            if not track.is_open:
-                words[row] = self._pad_row
-            elif track.matcher is None:
-                words[row] = self._free_row
-            else:
-                track.matcher.fill_mask(words, row)
-        dropped = self._repeated(rows, words, scores)
-        words[dropped] = self._pad_row
-        # The buffer is free again when the ids of the next call have arrived: one stream, in order.
-        masked = apply_mask(scores, buffer.to(scores.device, non_blocking=True))
+        self._fill(rows.tracks)
+        dropped = self._repeated(rows, scores)
+        if dropped:
+            self._words[dropped] = self._pad_row
+        if scores.device.type == "cpu":
+            out = self._memory.take(scores.shape, scores.dtype)
+            masked = apply_mask(scores, buffer, out=out)
+        else:
+            # The buffer is free again when the ids of the next call have arrived: one stream.
+            masked = apply_mask(scores, buffer.to(scores.device, non_blocking=True))
         if dropped:
             masked[dropped, self.pad_token_id] = _HOPELESS
         return masked
+
+    def _fill(self, tracks: Sequence[Track]) -> None:
+        """Writes the masks of all rows."""
+        words = self._words
+        matchers: list[Matcher | None] = [None] * len(tracks)
+        for row, track in enumerate(tracks):
+            matcher = track.matcher
+            if track.ended is not None or track.lost is not None:
+                words[row] = self._pad_row
+            elif matcher is None:
+                words[row] = self._free_row
+            elif isinstance(matcher, Matcher):
+                matchers[row] = matcher
+            else:
+                matcher.fill_mask(words, row)
+        fill_masks(matchers, words, threads=torch.get_num_threads())
 
     def answers(self, sequences: Tensor) -> list[Answer]:
         """What the rows of `generate`'s output say, each checked once more from its start.
@@ -293,9 +310,7 @@ class GrammatonLogitsProcessor(LogitsProcessor):
         if rows is None:
             prompt_length = ids.shape[1] if given is None else given
             rows = self._rows = self._started(ids, prompt_length, beams=self._unique_beams or 1)
-        elif rows.fits(ids, same_prompts=given is None):
-            rows.follow(ids)
-        else:
+        elif not rows.follow(ids, same_prompts=given is None):
             raise InvalidOption(
                 "these rows do not begin with the prompts of the rows before. A processor serves "
                 "one call of generate: make another, or reset() this one. (An assistant with a "
@@ -331,6 +346,7 @@ class GrammatonLogitsProcessor(LogitsProcessor):
                 dtype=torch.int32,
                 pin_memory=device.type == "cuda",
             )
+            self._words = self._buffer.numpy()
         return self._buffer
 
     def _judge_lost(self, rows: Rows, scores: Tensor) -> None:
@@ -371,7 +387,7 @@ class GrammatonLogitsProcessor(LogitsProcessor):
             f"token {token}{shown} {reason} ({place})", row=row, position=position, token_id=token
         )
 
-    def _repeated(self, rows: Rows, words: Masks, scores: Tensor) -> list[int]:
+    def _repeated(self, rows: Rows, scores: Tensor) -> list[int]:
         """Beams to drop: their text was reached in another spelling before, or they are over.
 
         An end of sequence is offered to a text's first spelling alone, and to it once.
@@ -379,6 +395,7 @@ class GrammatonLogitsProcessor(LogitsProcessor):
         beams = self._unique_beams
         if beams is None:
             return []
+        words = self._words
         texts: dict[bytes, bytes] = {}
         if rows.ids.shape[1] == rows.prompt_length:
             self._claims.clear()

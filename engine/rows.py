@@ -11,9 +11,9 @@ Nouns:
            the answer has an end of sequence or a filler, *lost* from the first token that its mask
            forbids.
 
-Cost: a row that grew in its place is one comparison of arrays and one `accept`. Otherwise each row
-goes on from the track that shares most with it: a rollback to where they part, and a fork when two
-rows go on from one track (a fork copies 4 bytes a token).
+Cost: rows that grew in their places are one comparison of arrays, a copy of what is new and one
+`accept` each. Otherwise each row goes on from the track that shares most with it: a rollback to
+where they part, and a fork when two rows go on from one track (a fork copies 4 bytes a token).
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ from grammaton.engine.forced import SupportsMatching
 
 Ids: TypeAlias = "NDArray[np.int64]"
 """Token ids, shape `(B, L)`."""
+
+
+_MORE = 64
+"""Columns of room for more tokens, at least."""
 
 
 class BranchingMatcher(SupportsMatching, Protocol):
@@ -175,37 +179,55 @@ class Rows:
     ) -> None:
         self.prompt_length = prompt_length
         self._group = group
-        self._ids: Ids = ids[:, :prompt_length].copy()
+        self._room: Ids = np.empty((ids.shape[0], 0), dtype=np.int64)
+        self._keep(ids[:, :prompt_length], 0)
         self.tracks = [start(row) for row in range(ids.shape[0])]
-        self.follow(ids)
+        self._grow(ids)
 
     @property
     def ids(self) -> Ids:
         """The rows as they were last seen."""
-        return self._ids
+        return self._room[:, : self._length]
 
-    def fits(self, ids: Ids, *, same_prompts: bool) -> bool:
-        """Whether `ids` can be the same rows at another moment."""
-        known = self.prompt_length
-        if ids.shape[0] != len(self.tracks) or ids.shape[1] < known:
-            return False
-        return not same_prompts or np.array_equal(ids[:, :known], self._ids[:, :known])
-
-    def follow(self, ids: Ids) -> None:
-        """Brings the tracks to where the rows are now.
+    def follow(self, ids: Ids, *, same_prompts: bool) -> bool:
+        """Brings the tracks to where the rows are now; False, and nothing changes, where `ids`
+        can't be the same rows at another moment.
 
         Args:
-            ids: as many rows as before, no shorter than their prompts.
+            ids: shape `(B, L)`.
+            same_prompts: whether they must begin with the same prompts.
         """
-        seen, known = self._ids, self._ids.shape[1]
-        if ids.shape[1] >= known and np.array_equal(ids[:, :known], seen):
-            for track, tokens in zip(self.tracks, ids[:, known:].tolist(), strict=True):
-                track.extend(tokens)
-        else:
-            for first in range(0, len(self.tracks), self._group):
-                rows = range(first, first + self._group)
-                self._reassign(rows, seen[:, self.prompt_length :], ids[:, self.prompt_length :])
-        self._ids = ids.copy()
+        count, length = ids.shape
+        if count != len(self.tracks) or length < self.prompt_length:
+            return False
+        if length >= self._length and self._shares(ids, self._length):
+            self._grow(ids)
+            return True
+        if same_prompts and not self._shares(ids, self.prompt_length):
+            return False
+        old, new = self.ids[:, self.prompt_length :], ids[:, self.prompt_length :]
+        for first in range(0, count, self._group):
+            self._reassign(range(first, first + self._group), old, new)
+        self._keep(ids, 0)
+        return True
+
+    def _shares(self, ids: Ids, length: int) -> bool:
+        return bool((ids[:, :length] == self._room[:, :length]).all())
+
+    def _grow(self, ids: Ids) -> None:
+        known = self._length
+        for track, tokens in zip(self.tracks, ids[:, known:].tolist(), strict=True):
+            track.extend(tokens)
+        self._keep(ids, known)
+
+    def _keep(self, ids: Ids, known: int) -> None:
+        """Copies the rows from column `known` on, into room for as many columns again."""
+        count, length = ids.shape
+        if length > self._room.shape[1]:
+            self._room = np.empty((count, 2 * length + _MORE), dtype=np.int64)
+            known = 0
+        self._room[:, known:length] = ids[:, known:]
+        self._length = length
 
     def _reassign(self, rows: range, old: Ids, new: Ids) -> None:
         places = {old[row].tobytes(): row for row in reversed(rows)}

@@ -1,7 +1,7 @@
 """Types of the compiled core (C++20, nanobind): terms, the machine, masks."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,6 +193,28 @@ class Matcher:
     def forced_tokens(self, *, mode: Literal["exact"] = "exact") -> list[int]:
         """Tokens that must follow, each the only one its mask leaves (at most 64). The tokens that
         the tokenizer itself would write for `forced_bytes` are the engine's to find."""
+
+def apply_masks(
+    scores: NDArray[Any],
+    masks: NDArray[np.int32],
+    out: NDArray[Any],
+    *,
+    excluded: int,
+    threads: int = 1,
+) -> None:
+    """Writes scores whose tokens are allowed, and `excluded` for all others.
+
+    Args:
+        scores: shape (B, V), the bits of floats as int16, int32 or int64; rows contiguous.
+        masks: shape (B, W), rows contiguous; scores past them are excluded.
+        out: as `scores`: other memory, or the same array.
+        excluded: the bits of the value, as a signed integer of that size.
+        threads: the most threads to use, the caller's among them, 1 to 256.
+
+    Raises:
+        VocabularyError: arrays of another shape or kind, `threads` out of range.
+        TypeError: no arrays in CPU memory.
+    """
 
 def fill_masks(
     matchers: Sequence[Matcher | None],

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "grammaton/core/mask_buffer.hpp"
+#include "grammaton/core/without_gil.hpp"
 #include "index/workers.hpp"
 
 namespace grammaton {
@@ -118,7 +119,7 @@ void bind_batch(nb::module_& m) {
         MaskBuffer buffer;
         Batch batch = read_rows(matchers, out, buffer);
         {
-          nb::gil_scoped_release release;
+          const WithoutGil release;
           fill_batch(batch.rows, most, changed_only);
         }
         Indices written = written_rows(batch);

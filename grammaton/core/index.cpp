@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "grammaton/core/mask_buffer.hpp"
+#include "grammaton/core/without_gil.hpp"
 #include "index/constraint.hpp"
 
 namespace grammaton {
@@ -39,7 +40,7 @@ void bind_index(nb::module_& m) {
             std::vector<std::uint32_t> ids;
             for (const std::int64_t id : eos) ids.push_back(token_of(id));
             const Limits bounds = limits_of(limits);
-            nb::gil_scoped_release release;
+            const WithoutGil release;
             new (self) TokenIndex(std::move(copies), ordinary, std::move(ids), mask_bits, bounds);
           },
           arg("tokens"), arg("ordinary"), arg("eos_token_ids"), arg("mask_bits"),
@@ -65,13 +66,13 @@ void bind_index(nb::module_& m) {
             // Making a constraint may add terms to the store it reads, and other threads may use
             // that meanwhile: a copy costs a few per cent of what is done with it.
             TermStore source = store;
-            nb::gil_scoped_release release;
+            const WithoutGil release;
             new (self) Constraint(source, static_cast<Term>(start), std::move(index), bounds);
           },
           arg("store"), arg("start"), arg("index"), arg("limits") = nb::none())
       .def("__repr__",
            [](Constraint& self) {
-             const nb::gil_scoped_release release;
+             const WithoutGil release;
              const Constraint::Stats stats = self.stats();
              return "Constraint(" + std::to_string(self.index().mask_bits()) + " token ids, " +
                     std::to_string(stats.terms) + " terms, " + std::to_string(stats.masks) +
@@ -100,7 +101,7 @@ void bind_index(nb::module_& m) {
       .def_prop_ro("memory_bytes", &Constraint::memory)
       .def("stats", [](Constraint& self) {
         const Constraint::Stats stats = [&self] {
-          const nb::gil_scoped_release release;
+          const WithoutGil release;
           return self.stats();
         }();
         nb::dict result;
@@ -132,7 +133,7 @@ void bind_index(nb::module_& m) {
                                     std::to_string(buffer.rows) + " rows");
             }
             std::uint32_t* words = buffer.row(static_cast<std::size_t>(row));
-            nb::gil_scoped_release release;
+            const WithoutGil release;
             self.fill(words);
           },
           arg("out").none(), arg("row") = 0)
@@ -151,7 +152,7 @@ void bind_index(nb::module_& m) {
              nb::capsule owner(words,
                                [](void* p) noexcept { delete[] static_cast<std::uint32_t*>(p); });
              {
-               nb::gil_scoped_release release;
+               const WithoutGil release;
                self.fill(words);
              }
              return Mask(words, {count}, owner);
@@ -160,7 +161,7 @@ void bind_index(nb::module_& m) {
           "accept",
           [](Matcher& self, std::int64_t token_id) {
             const std::uint32_t token = token_of(token_id);
-            nb::gil_scoped_release release;
+            const WithoutGil release;
             return self.accept(token);
           },
           arg("token_id"))
@@ -168,7 +169,7 @@ void bind_index(nb::module_& m) {
           "accept_bytes",
           [](Matcher& self, const nb::bytes& data) {
             const std::string_view text = view(data);
-            nb::gil_scoped_release release;
+            const WithoutGil release;
             return self.accept_bytes(text);
           },
           arg("data"))
@@ -178,7 +179,7 @@ void bind_index(nb::module_& m) {
             std::vector<std::uint32_t> ids;
             ids.reserve(tokens.size());
             for (const std::int64_t token : tokens) ids.push_back(token_of(token));
-            nb::gil_scoped_release release;
+            const WithoutGil release;
             return self.validate(ids);
           },
           arg("tokens"))
@@ -195,7 +196,7 @@ void bind_index(nb::module_& m) {
       .def("reset", &Matcher::reset)
       .def_prop_ro("is_complete",
                    [](Matcher& self) {
-                     nb::gil_scoped_release release;
+                     const WithoutGil release;
                      return self.is_complete();
                    })
       .def_prop_ro("is_finished", &Matcher::is_finished)
@@ -204,7 +205,7 @@ void bind_index(nb::module_& m) {
            [](Matcher& self) {
              std::string forced;
              {
-               nb::gil_scoped_release release;
+               const WithoutGil release;
                forced = self.forced_bytes();
              }
              return nb::bytes(forced.data(), forced.size());
@@ -215,7 +216,7 @@ void bind_index(nb::module_& m) {
             if (limit < 1) throw VocabularyFault("stacks() lists at least one: limit is 1 or more");
             std::vector<std::vector<Term>> found;
             {
-              nb::gil_scoped_release release;
+              const WithoutGil release;
               found = self.stacks(static_cast<std::size_t>(limit));
             }
             nb::list stacks;
@@ -235,7 +236,7 @@ void bind_index(nb::module_& m) {
                                     "\": canonical tokens need the tokenizer, see "
                                     "Engine.generate(forced=\"canonical\") and forced_bytes()");
             }
-            nb::gil_scoped_release release;
+            const WithoutGil release;
             return self.forced_tokens();
           },
           nb::kw_only(), arg("mode") = "exact");

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +19,11 @@ torch = pytest.importorskip("torch")
 
 from torch import Tensor  # noqa: E402
 
+from grammaton._core import apply_masks  # noqa: E402
 from grammaton.engine import InvalidOption, apply_mask, unpack_mask  # noqa: E402
+from grammaton.engine.lent_memory import LentMemory  # noqa: E402
 from grammaton.engine.masking import _apply_on_device, _unpack_on_device  # noqa: E402
+from grammaton.errors import VocabularyError  # noqa: E402
 
 
 def allowed(mask: list[int], token: int) -> bool:
@@ -133,3 +137,88 @@ def test_on_a_gpu() -> None:
     mask = torch.randint(-(2**31), 2**31, (4, 1600), dtype=torch.int32)
     got = apply_mask(logits.cuda(), mask.cuda())
     assert torch.equal(got.cpu(), apply_mask(logits, mask))
+
+
+CPU_CASES = [(1, 1, 1), (3, 5000, 157), (2, 4096, 128), (2, 9000, 200), (1, 40, 9), (0, 40, 2)]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
+def test_the_core_applies_masks_as_torch_does(dtype: str) -> None:
+    generator = np.random.default_rng(0)
+    for rows, size, words in CPU_CASES:
+        mask = generator.integers(-(2**31), 2**31, (rows, words), dtype=np.int32)
+        mask[:, ::3], mask[:, 1::3] = 0, -1
+        packed = torch.from_numpy(mask)
+        logits = torch.randn(rows, 2 * size).to(getattr(torch, dtype))[:, size:]
+        wanted = _apply_on_device(logits, packed, None)
+        assert torch.equal(apply_mask(logits, packed), wanted)
+        in_place = logits.clone()
+        assert apply_mask(in_place, packed, out=in_place) is in_place
+        assert torch.equal(in_place, wanted)
+        assert torch.equal(apply_mask(logits.T.contiguous().T, packed), wanted), "no rows"
+
+
+def test_rows_on_several_threads() -> None:
+    logits, mask = torch.randn(16, 50_000), torch.randint(-(2**31), 2**31, (16, 1563))
+    packed, wanted, threads = mask.to(torch.int32), [], torch.get_num_threads()
+    try:
+        for count in (1, 4):
+            torch.set_num_threads(count)
+            wanted.append(apply_mask(logits, packed))
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(*wanted)
+
+
+def integers(*shape: int, kind: Any = np.int32) -> Any:
+    return np.zeros(shape, dtype=kind)
+
+
+@pytest.mark.parametrize(
+    ("scores", "out", "rows", "threads", "message"),
+    [
+        (integers(2, 9), integers(2, 8), 2, 1, r"\(B, V\)"),
+        (integers(2, 9), integers(2, 9), 3, 1, r"\(B, W\)"),
+        (integers(2, 9), integers(2, 9, kind=np.int64), 2, 1, "one dtype"),
+        (integers(2, 9, kind=np.int8), integers(2, 9, kind=np.int8), 2, 1, "16, 32 or 64"),
+        (integers(2, 9, kind=np.float32), integers(2, 9, kind=np.float32), 2, 1, "integers"),
+        (integers(9, 2).T, integers(2, 9), 2, 1, "contiguous"),
+        (integers(2, 9), integers(2, 9), 2, 0, "1 to 256"),
+        (
+            integers(2, 9),
+            np.lib.stride_tricks.as_strided(integers(9), (2, 9), (0, 4)),
+            2,
+            1,
+            "over one",
+        ),
+    ],
+)
+def test_arrays_that_do_not_fit_the_core(
+    scores: Any, out: Any, rows: int, threads: int, message: str
+) -> None:
+    with pytest.raises(VocabularyError, match=message):
+        apply_masks(scores, integers(rows, 1), out, excluded=0, threads=threads)
+
+
+def test_out_may_be_the_logits_but_not_beside_them() -> None:
+    memory = torch.zeros(2, 100)
+    mask = torch.zeros(2, 2, dtype=torch.int32)
+    with pytest.raises(VocabularyError, match="the scores themselves"):
+        apply_mask(memory[:, :50], mask, out=memory[:, 10:60])
+
+
+def test_lent_memory_is_used_again_when_nobody_has_it() -> None:
+    memory = LentMemory()
+    shape = torch.Size((2, 50))
+    first = memory.take(shape, torch.float32)
+    address = first.data_ptr()
+    view = first[1]
+    del first
+    second = memory.take(shape, torch.float32)
+    assert second.data_ptr() != address, "a view holds it"
+    del view
+    assert memory.take(shape, torch.float32).data_ptr() == address
+    held = [memory.take(shape, torch.bfloat16) for _ in range(9)]
+    for number, tensor in enumerate(held):
+        tensor.fill_(number)
+    assert [set(tensor.flatten().tolist()) for tensor in held] == [{float(n)} for n in range(9)]

@@ -1,0 +1,85 @@
+#include "index/apply_mask.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "index/workers.hpp"
+
+namespace grammaton {
+
+namespace {
+
+constexpr std::size_t kWordBits = 32;
+constexpr std::size_t kBytesWorthAThread = 1 << 19;  // waking one takes as long as moving 20 kB
+
+template <class Lane>
+constexpr std::size_t kGroup = std::min(kWordBits, 8 * sizeof(Lane));
+
+template <class Lane>
+constexpr std::array<Lane, kGroup<Lane>> kBits = [] {
+  std::array<Lane, kGroup<Lane>> bits{};
+  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<Lane>(Lane{1} << i);
+  return bits;
+}();
+
+// Through an array of its own: the compiler then knows that reading and writing do not meet, also
+// where they are the same row, and makes a few vector instructions of it.
+template <class Lane>
+void choose(std::uint32_t word, const Lane* scores, Lane* out, Lane excluded) {
+  std::array<Lane, kWordBits> chosen;
+  std::memcpy(chosen.data(), scores, sizeof chosen);
+  for (std::size_t first = 0; first < kWordBits; first += kGroup<Lane>) {
+    const auto part = static_cast<Lane>(word >> first);
+    for (std::size_t i = 0; i < kGroup<Lane>; ++i) {
+      Lane& lane = chosen[first + i];
+      lane = (part & kBits<Lane>[i]) != 0 ? lane : excluded;
+    }
+  }
+  std::memcpy(out, chosen.data(), sizeof chosen);
+}
+
+template <class Lane>
+void apply_row(const ScoreRows<Lane>& rows, std::size_t row) {
+  const auto at = static_cast<std::int64_t>(row);
+  const Lane* scores = rows.scores + at * rows.score_stride;
+  const std::uint32_t* mask = rows.masks + at * rows.mask_stride;
+  Lane* out = rows.out + at * rows.out_stride;
+  const std::size_t whole = std::min(rows.words, rows.size / kWordBits);
+  for (std::size_t i = 0; i < whole; ++i, scores += kWordBits, out += kWordBits) {
+    if (mask[i] == 0) {
+      std::fill_n(out, kWordBits, rows.excluded);
+    } else if (mask[i] != ~std::uint32_t{0}) {
+      choose(mask[i], scores, out, rows.excluded);
+    } else if (out != scores) {
+      std::memcpy(out, scores, kWordBits * sizeof(Lane));
+    }
+  }
+  const std::uint32_t last = whole < rows.words ? mask[whole] : 0;
+  for (std::size_t i = 0; i < rows.size - whole * kWordBits; ++i) {
+    out[i] = i < kWordBits && (last >> i & 1) != 0 ? scores[i] : rows.excluded;
+  }
+}
+
+template <class Lane>
+void apply_rows(const ScoreRows<Lane>& rows, std::size_t threads) {
+  const std::size_t bytes = rows.rows * rows.size * sizeof(Lane);
+  const std::size_t useful = std::max<std::size_t>(1, bytes / kBytesWorthAThread);
+  run_tasks(rows.rows, std::min(threads, useful), [&](std::size_t row) { apply_row(rows, row); });
+}
+
+}  // namespace
+
+void apply_masks(const ScoreRows<std::uint16_t>& rows, std::size_t threads) {
+  apply_rows(rows, threads);
+}
+
+void apply_masks(const ScoreRows<std::uint32_t>& rows, std::size_t threads) {
+  apply_rows(rows, threads);
+}
+
+void apply_masks(const ScoreRows<std::uint64_t>& rows, std::size_t threads) {
+  apply_rows(rows, threads);
+}
+
+}  // namespace grammaton
