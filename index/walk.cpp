@@ -11,7 +11,7 @@ namespace grammaton {
 namespace {
 
 // Walks that can reach fewer nodes than this are done at once: a frame mask costs about as much.
-constexpr std::uint64_t kShortWalk = 192;
+constexpr std::uint64_t kShortWalk = 32;
 // Frames that end after any item are counted when their items begin with at most this many bytes.
 constexpr unsigned kFewItems = 16;
 // A pair walk that differs in more nodes than this is no shortcut.
