@@ -412,6 +412,22 @@ void Machine::step(const Groups& closed, unsigned byte, Groups& out) {
   }
 }
 
+bool Machine::leap(const Groups& closed, std::string_view text, Groups& out) {
+  out.clear();
+  indexed_ = false;
+  for (const Group& group : closed.items) {
+    const std::optional<Term> next = store_.leap(group.term, text);
+    if (!next) return false;
+    if (*next != kNothing) add(out, *next, group.parents);
+  }
+  return true;
+}
+
+bool Machine::in_key(const Groups& groups) const {
+  return std::ranges::any_of(groups.items,
+                             [this](const Group& group) { return store_.is_key(group.term); });
+}
+
 bool Machine::token_may_end(const Groups& groups) {
   return std::ranges::any_of(groups.items, [this](const Group& group) {
     return store_.at_token_end(group.term) != kNothing;

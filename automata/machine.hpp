@@ -71,6 +71,10 @@ class Machine {
   void close(Groups& groups);
   // One byte from closed groups; `out` is not closed. Groups that die are left out.
   void step(const Groups& closed, unsigned byte, Groups& out);
+  // Many bytes at once, where some group is a key (TermStore::leap). False when they have to be
+  // taken one by one.
+  bool leap(const Groups& closed, std::string_view text, Groups& out);
+  bool in_key(const Groups& groups) const;
   // Whether a token may end here: some branch stands at a place where one may.
   bool token_may_end(const Groups& groups);
   // A step may make max_step_terms terms, and follow or make max_step_links links.

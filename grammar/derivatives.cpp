@@ -206,7 +206,7 @@ Row TermStore::compute_row(Term t) {
     case Kind::Nothing:
     case Kind::Empty:
     case Kind::Call:
-      return make_row({});
+      return make_sparse_row({});
     case Kind::Bytes: {
       if (sets_[n.a].size() <= kSparseBytes)
         return sparse_row(sets_[n.a], [](unsigned) { return kEmpty; });

@@ -16,6 +16,13 @@ constexpr std::size_t kBaseBytes = 140'000;
 constexpr std::size_t kTermBytes = 160;
 constexpr std::size_t kFrameBytes = 40;
 
+// How many bytes stand for themselves in a JSON string, each a character.
+std::size_t plain_bytes(std::string_view text) {
+  const auto end = std::ranges::find_if(
+      text, [](char c) { return c < 0x20 || c > 0x7E || c == '"' || c == '\\'; });
+  return static_cast<std::size_t>(end - text.begin());
+}
+
 }  // namespace
 
 Constraint::Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex> index,
@@ -83,12 +90,23 @@ void Constraint::fill(SetId state, std::uint32_t* out) {
 SetId Constraint::follow(SetId state, std::string_view text) {
   constexpr std::size_t kPiece = 4096;  // a budget of terms belongs to a step; long text is many
   machine_->load(state, groups_);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (i % kPiece == 0) machine_->begin_step();
+  std::size_t leapt = 0;  // up to here there is nothing more to leap over
+  for (std::size_t i = 0, piece = 0; i < text.size();) {
+    if (i >= piece) {
+      machine_->begin_step();
+      piece = i + kPiece;
+    }
     machine_->close(groups_);
-    machine_->step(groups_, static_cast<unsigned char>(text[i]), next_);
+    std::size_t taken = 1;
+    if (i >= leapt && machine_->in_key(groups_)) {
+      const std::size_t run = plain_bytes(text.substr(i, kPiece));
+      leapt = i + run;
+      if (run > 1 && machine_->leap(groups_, text.substr(i, run), next_)) taken = run;
+    }
+    if (taken == 1) machine_->step(groups_, static_cast<unsigned char>(text[i]), next_);
     if (next_.items.empty()) return kRejected;
     std::swap(groups_, next_);
+    i += taken;
   }
   return machine_->token_may_end(groups_) ? machine_->intern(groups_) : kRejected;
 }

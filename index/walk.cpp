@@ -357,11 +357,18 @@ bool Walker::apply_beside(Place place, const Group& group, std::size_t level, bo
 // here. Everything set or cleared lies in the subtree.
 void Walker::correct(const Trie& trie, std::uint32_t node, Term t, Term reference, SetId parents,
                      std::size_t level, std::size_t& budget, MaskBuilder& out) {
+  // The rows are compared whole: most nodes have many children and few of them differ.
+  const Row row = store_.row(t);
+  const Row other_row = store_.row(reference);
+  const ClassMap map = store_.class_map(row);  // by value: what is made below may move them
+  const ClassMap other_map = store_.class_map(other_row);
+  const ByteSet either = map.live | other_map.live;
   const Trie::Node& here = trie.node(node);
   for (std::uint32_t child = here.child_begin; child < here.child_end && budget > 0; ++child) {
     const unsigned byte = trie.byte(child);
-    const Term next = store_.step(t, byte);
-    const Term other = store_.step(reference, byte);
+    if (!either.has(byte)) continue;
+    const Term next = store_.target(row, map.of[byte]);
+    const Term other = store_.target(other_row, other_map.of[byte]);
     if (next == other) continue;
     --budget;
     count_nodes(stats_.pair_nodes);
