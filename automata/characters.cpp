@@ -35,6 +35,9 @@ std::uint64_t call_key(Rule rule, Param param) { return (std::uint64_t{rule} << 
 
 CharacterMachine::CharacterMachine(TermStore& source, Term start, const Limits& limits) {
   NormalForm form = normalise(source, start, Spelling{}, limits);
+  if (form.store->has_tokens()) {
+    throw GrammarFault("a grammar with special tokens is no language of characters");
+  }
   store_ = std::move(form.store);
   machine_ = std::make_unique<Machine>(*store_, limits);
   start_ = machine_->start(form.start);
@@ -185,7 +188,7 @@ std::vector<CharacterMachine::Way> CharacterMachine::ways_of(std::uint64_t call)
   const auto rule = static_cast<Rule>(call >> 32);
   const auto param = static_cast<Param>(call & 0xFFFFFFFF);
   const RuleInfo& info = store_->rule_info(rule);
-  if (!info.is_template) return {{info.body, kEmpty, kNoCall}};
+  if (!info.is_template) return {{store_->body(rule, param), kEmpty, kNoCall}};
   std::vector<Way> ways;
   for (const Alternative& alternative : info.alternatives) {
     const ParamValue value = store_->param_value(param);

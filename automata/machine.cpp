@@ -428,6 +428,23 @@ bool Machine::in_key(const Groups& groups) const {
                              [this](const Group& group) { return store_.is_key(group.term); });
 }
 
+void Machine::step_token(const Groups& closed, std::uint32_t token, Groups& out) {
+  indexed_ = false;
+  for (const Group& group : closed.items) {
+    for (const FirstToken& first : store_.first_tokens(group.term)) {
+      if (store_.token_set(first.set).has(token)) add(out, first.rest, group.parents);
+    }
+  }
+}
+
+void Machine::merge(SetId configuration, Groups& out) {
+  indexed_ = false;
+  for (SetId set = configuration; set != kEmptySet; set = links_[set].rest) {
+    const Frame frame = frames_[links_[set].frame];
+    add(out, frame.term, frame.parents);
+  }
+}
+
 bool Machine::token_may_end(const Groups& groups) {
   return std::ranges::any_of(groups.items, [this](const Group& group) {
     return store_.at_token_end(group.term) != kNothing;

@@ -75,6 +75,10 @@ class Machine {
   // taken one by one.
   bool leap(const Groups& closed, std::string_view text, Groups& out);
   bool in_key(const Groups& groups) const;
+  // One token as a letter of its own, from closed groups; adds to `out`.
+  void step_token(const Groups& closed, std::uint32_t token, Groups& out);
+  // Adds the groups of a configuration to `out`.
+  void merge(SetId configuration, Groups& out);
   // Whether a token may end here: some branch stands at a place where one may.
   bool token_may_end(const Groups& groups);
   // A step may make max_step_terms terms, and follow or make max_step_links links.

@@ -206,6 +206,8 @@ Row TermStore::compute_row(Term t) {
     case Kind::Nothing:
     case Kind::Empty:
     case Kind::Call:
+    case Kind::Token:
+    case Kind::Margin:
       return make_sparse_row({});
     case Kind::Bytes: {
       if (sets_[n.a].size() <= kSparseBytes)

@@ -23,9 +23,12 @@ from typing import TYPE_CHECKING
 
 from grammaton.errors import GrammarError, UnsatisfiableGrammar
 from grammaton.grammar.ebnf_nodes import (
+    MAX_REPEAT,
     Alt,
     Chars,
+    Indent,
     Literal,
+    Margin,
     Node,
     Ref,
     Repeat,
@@ -33,6 +36,9 @@ from grammaton.grammar.ebnf_nodes import (
     Rules,
     Seq,
     Term,
+    TokenKey,
+    TokenPlaces,
+    Tokens,
     Without,
     children,
     mentions,
@@ -40,7 +46,7 @@ from grammaton.grammar.ebnf_nodes import (
 from grammaton.grammar.regex.ranges import Ranges, invert, normalize
 
 if TYPE_CHECKING:
-    from grammaton._core import TermStore
+    from grammaton._core import Alternative, Condition, TermStore, Update
 
 MAX_INLINE = 256
 """Nodes of a rule that may replace its mention."""
@@ -52,13 +58,16 @@ WIDE = 64
 """Characters of a class from which on it has many continuations."""
 
 
-def lower_rules(store: TermStore, rules: Rules, start: str) -> int:
+def lower_rules(
+    store: TermStore, rules: Rules, start: str, *, places: TokenPlaces | None = None
+) -> int:
     """Lowers a grammar and returns the term of its start rule.
 
     Args:
         store: where the terms are made.
         rules: every rule of the grammar.
         start: the name of the start rule.
+        places: filled with where tokens are mentioned.
 
     Raises:
         GrammarError: no such start, a mention of no rule, `-` of something recursive.
@@ -74,7 +83,7 @@ def lower_rules(store: TermStore, rules: Rules, start: str) -> int:
                 raise mention.source.error(
                     f"{written} is not defined", mention.position, mention.end
                 )
-    lowering = _Lowering(store, rules)
+    lowering = _Lowering(store, rules, {} if places is None else places)
     term = lowering.start(start)
     if store.is_empty(term):
         shown = start.split("#")[0]  # what stands behind it, front ends added
@@ -87,8 +96,9 @@ def lower_rules(store: TermStore, rules: Rules, start: str) -> int:
 
 
 class _Lowering:
-    def __init__(self, store: TermStore, rules: Rules) -> None:
+    def __init__(self, store: TermStore, rules: Rules, places: TokenPlaces) -> None:
         self._store = store
+        self._places = places
         self._rules = rules.by_name
         self._called: dict[str, int] = {}
         self._queue: list[str] = []
@@ -99,17 +109,21 @@ class _Lowering:
         self._plain_nodes: dict[int, bool] = {}
         """By the identity of nodes, which the rules keep alive."""
         self._small: set[str] = set()
+        self._inheriting = _with_margins(self._rules)
+        self._indents: dict[tuple[str, int, int], int] = {}
         order, self._recursive = _dependency_order(self._rules)
         sizes: dict[str, tuple[int, int]] = {}
         for name in order:
-            if name not in self._recursive:
+            if name not in self._recursive and name not in self._inheriting:
                 size, length = self._measure(self._rules[name].body, sizes)
                 if size <= MAX_INLINE and length <= MAX_INLINE_LENGTH:
                     sizes[name] = size, length
                     self._small.add(name)
 
     def start(self, name: str) -> int:
-        term = self._mention(name)
+        term = (
+            self._call(name, inherited=False) if name in self._inheriting else self._mention(name)
+        )
         while self._queue:
             rule = self._queue.pop()
             self._store.define(self._called[rule], self._body(self._rules[rule].body))
@@ -123,6 +137,8 @@ class _Lowering:
                 length = 1
             case Literal(text):
                 size, length = 1 + len(text), len(text)
+            case Tokens():
+                length = MAX_INLINE_LENGTH + 1
             case Term(_, known_length):
                 length = MAX_INLINE_LENGTH + 1 if known_length is None else known_length
             case Ref(name):
@@ -144,18 +160,48 @@ class _Lowering:
         """What a mention of a rule stands for in a rule with calls."""
         if name in self._small:
             return self._written_out(name)
+        return self._call(name, inherited=name in self._inheriting)
+
+    def _call(self, name: str, *, inherited: bool) -> int:
+        return self._store.call(self._rule(name), None if inherited else 0)
+
+    def _rule(self, name: str) -> int:
         if name not in self._called:
             self._called[name] = self._store.rule(name)
             self._queue.append(name)
-        return self._store.call(self._called[name])
+        return self._called[name]
+
+    def _indent(self, node: Indent) -> int:
+        """Blanks of more columns than the margin, counter 0; counter 1 is those read so far."""
+        key = node.block.name, node.tab, node.most
+        if key not in self._indents:
+            store = self._store
+            rule = store.rule(f"{node.block.name}_indent")
+            self._indents[key] = rule
+            block = self._rule(node.block.name)
+            alternatives: list[Alternative] = []
+            for blank, width in ((b" ", 1), (b"\t", node.tab)):
+                head = store.literal(blank)
+                on: list[Condition] = [("below", 1, 0, node.most - width)]
+                alternatives.append((head, rule, store.EMPTY, on, [("add", 1, width, MAX_REPEAT)]))
+                enough: list[Condition] = [
+                    ("below", 0, 1, width),
+                    ("below", 1, 0, node.most - width + 1),
+                ]
+                level: list[Update] = [("copy", 0, 1, width), ("set", 1, 0)]
+                alternatives.append((head, block, store.EMPTY, enough, level))
+            store.define_template(rule, alternatives)
+        return self._store.call(self._indents[key], None)
 
     def _is_plain(self, node: Node) -> bool:
-        """Whether a node has no calls, once rules with short texts are written out."""
+        """Whether a node has no calls and tokens, once rules with short texts are written out."""
         known = self._plain_nodes.get(id(node))
         if known is None:
             known = all(map(self._is_plain, children(node)))
             if isinstance(node, Ref):
                 known = node.name in self._small
+            elif isinstance(node, Tokens | Margin | Indent):
+                known = False
             self._plain_nodes[id(node)] = known
         return known
 
@@ -167,6 +213,10 @@ class _Lowering:
         match node:
             case Ref(name):
                 return self._mention(name)
+            case Margin(tab, some):
+                return store.margin(0, tab, some)
+            case Indent():
+                return self._indent(node)
             case Repeat(body, low, high):
                 return store.repeat(self._body(body), low, high)
             case Seq(parts):
@@ -250,6 +300,11 @@ class _Lowering:
                 return store.literal(text.encode())
             case Term(term):
                 return term
+            case Tokens(names, ids, negated):
+                term = store.tokens(names, ids, negated)
+                _, *key = store.node(term)
+                self._places.setdefault(_token_key(key), node)
+                return term
             case Ref(name):
                 return self._written_out(name)
             case Seq(parts):
@@ -286,6 +341,7 @@ class _Lowering:
         return None
 
     def _check_without_recursion(self, node: Without) -> None:
+        self._check_without_tokens(node, node)
         seen: set[str] = set()
         queue = [ref.name for ref in mentions(node)]
         while queue:
@@ -299,7 +355,50 @@ class _Lowering:
                     node.position,
                     node.end,
                 )
+            self._check_without_tokens(self._rules[name].body, node)
             queue.extend(ref.name for ref in mentions(self._rules[name].body))
+
+    @staticmethod
+    def _check_without_tokens(body: Node, node: Without) -> None:
+        stack = [body]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, Tokens):
+                raise node.source.error(
+                    "- takes expressions of characters, without tokens", node.position, node.end
+                )
+            stack.extend(children(top))
+
+
+def _token_key(parts: list[object]) -> TokenKey:
+    names, ids, negated = parts
+    assert isinstance(names, tuple)
+    assert isinstance(ids, tuple)
+    assert isinstance(negated, bool)
+    return names, ids, negated
+
+
+def _with_margins(rules: dict[str, Rule]) -> set[str]:
+    """The rules that depend on the margin of the block they stand in."""
+    users: dict[str, list[str]] = {}
+    found: set[str] = set()
+    queue: list[str] = []
+    for name, rule in rules.items():
+        stack = [rule.body]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, Margin | Indent) and name not in found:
+                found.add(name)
+                queue.append(name)
+            elif isinstance(top, Ref):
+                users.setdefault(top.name, []).append(name)
+            stack.extend(children(top))
+    while queue:
+        for user in users.get(queue.pop(), ()):
+            if user not in found:
+                found.add(user)
+                queue.append(user)
+    return found
 
 
 def _dependency_order(rules: dict[str, Rule]) -> tuple[list[str], set[str]]:

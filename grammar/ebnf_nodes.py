@@ -118,7 +118,51 @@ class Without:
     end: int
 
 
-Node = Chars | Literal | Term | Ref | Seq | Alt | Repeat | Without
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """One token out of some, taken whole; `negated`: out of all others."""
+
+    names: tuple[str, ...]
+    ids: tuple[tuple[int, int], ...]
+    negated: bool
+    source: Source = field(compare=False)
+    position: int = field(compare=False)
+    end: int = field(compare=False)
+
+    def error(self, message: str) -> GrammarError:
+        """The error for the place; it is for the caller to raise."""
+        return self.source.error(message, self.position, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """The blanks before a line of the block under way; `some`: only where there are any.
+
+    Attributes:
+        tab: the columns that a tab counts as.
+    """
+
+    tab: int
+    some: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Indent:
+    """Blanks that are wider than the margin, by at most `most` columns, then a block with them as
+    its margin."""
+
+    block: Ref
+    tab: int
+    most: int
+
+
+TokenKey = tuple[tuple[str, ...], tuple[tuple[int, int], ...], bool]
+"""What `TermStore.node` says of a set of tokens: names, ids, negated."""
+
+TokenPlaces = dict[TokenKey, Tokens]
+"""Where a grammar's text mentions tokens, for errors that only a vocabulary can find."""
+
+Node = Chars | Literal | Term | Ref | Seq | Alt | Repeat | Without | Tokens | Margin | Indent
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +216,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return branches
         case Repeat(body):
             return (body,)
+        case Indent(block):
+            return (block,)
         case Without(body, removed):
             return body, removed
     return ()

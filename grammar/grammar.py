@@ -24,6 +24,8 @@ from grammaton.errors import GrammarError, UnsatisfiableGrammar
 from grammaton.grammar.utf8 import check_utf8
 
 if TYPE_CHECKING:
+    from grammaton.grammar.ebnf_nodes import TokenPlaces
+    from grammaton.grammar.lark.indenter import Indenter
     from grammaton.grammar.python_types import Reader, Validators
     from grammaton.grammar.regex import Dialect
 
@@ -43,17 +45,21 @@ class Grammar:
 
     Attributes:
         store, start: the terms. Internal to the library; not to be changed.
+        token_places: where its text mentioned tokens, for errors. Internal as well.
     """
 
-    __slots__ = ("__weakref__", "_reader", "_recognizer", "_text", "start", "store")
+    __slots__ = ("__weakref__", "_reader", "_recognizer", "_text", "start", "store", "token_places")
 
     store: TermStore
     start: int
+    token_places: TokenPlaces
     _recognizer: Recognizer | Literal[False] | None
     _text: str | None
     _reader: Reader | None
 
-    def __init__(self, store: TermStore, start: int) -> None:
+    def __init__(
+        self, store: TermStore, start: int, *, token_places: TokenPlaces | None = None
+    ) -> None:
         if not isinstance(store, TermStore):
             raise GrammarError(
                 "use Grammar.from_regex, from_json_schema, from_choices, literal or from_text; "
@@ -61,6 +67,7 @@ class Grammar:
             )
         object.__setattr__(self, "store", store)
         object.__setattr__(self, "start", start)
+        object.__setattr__(self, "token_places", token_places or {})
         object.__setattr__(self, "_recognizer", None)
         object.__setattr__(self, "_text", None)
         object.__setattr__(self, "_reader", None)
@@ -180,6 +187,7 @@ class Grammar:
         import_paths: Sequence[str | PathLike[str]] = (),
         max_ignored: int | None = 100,
         declared: Mapping[str, str | None] | None = None,
+        indenter: Indenter | None = None,
     ) -> Grammar:
         """The language of a Lark grammar (docs/grammars.md).
 
@@ -193,6 +201,7 @@ class Grammar:
                 them; None is no bound.
             declared: what terminals of `%declare` match, by name: a regular expression of `re`, or
                 None for no text at all.
+            indenter: what indentation means, as `postlex` for Lark.
 
         Raises:
             UnsupportedKeyword: an extension or look-around that is not supported.
@@ -203,6 +212,7 @@ class Grammar:
         from grammaton.grammar.lark.lower import lower_lark
 
         store = TermStore()
+        places: TokenPlaces = {}
         term = lower_lark(
             store,
             text,
@@ -211,8 +221,10 @@ class Grammar:
             import_paths=import_paths,
             max_ignored=max_ignored,
             declared={} if declared is None else declared,
+            indenter=indenter,
+            places=places,
         )
-        return cls(store, term)
+        return cls(store, term, token_places=places)
 
     @classmethod
     def from_type(
@@ -257,7 +269,6 @@ class Grammar:
             start: the rule whose texts are the language.
 
         Raises:
-            UnsupportedKeyword: a token form.
             UnsatisfiableGrammar: the start can never end.
             GrammarError: a syntax error, a rule that is missing or defined twice, with its place.
         """
@@ -265,7 +276,9 @@ class Grammar:
         from grammaton.grammar.gbnf.parser import read_gbnf
 
         store = TermStore()
-        return cls(store, lower_rules(store, read_gbnf(text), start))
+        places: TokenPlaces = {}
+        term = lower_rules(store, read_gbnf(text), start, places=places)
+        return cls(store, term, token_places=places)
 
     @classmethod
     def from_ebnf(cls, text: str, *, start: str | None = None) -> Grammar:
@@ -298,6 +311,41 @@ class Grammar:
 
         store = TermStore()
         return cls(store, from_text(store, text))
+
+    @classmethod
+    def from_tokens(
+        cls, tokens: str | int | range | Iterable[str | int | range], *, negated: bool = False
+    ) -> Grammar:
+        """One token out of some, taken whole, whatever it spells: `<|end|>`, say.
+
+        The tokens are letters beside the characters: no text spells them, and `&` and `~` don't
+        take them. Which ids names have is looked up by `compile`.
+
+        Args:
+            tokens: one or several of: the name of a special token, or the whole text of another; an
+                id; a range of ids.
+            negated: any token but these, and but those that end a sequence.
+
+        Raises:
+            GrammarError: no tokens and not `negated`, or something else than names and ids.
+        """
+        names: list[str] = []
+        ids: list[tuple[int, int]] = []
+        for token in [tokens] if isinstance(tokens, str | int | range) else tokens:
+            if isinstance(token, str):
+                names.append(check_utf8(token, "the name of a token"))
+                continue
+            several = range(token, token + 1) if isinstance(token, int) else token
+            if not isinstance(several, range) or isinstance(token, bool) or several.step != 1:
+                raise GrammarError(f"a token is a name, an id or a range of ids, not {token!r}")
+            if several:
+                ids.append((several[0], several[-1]))
+        if any(low < 0 or high > MAX_REPEAT for low, high in ids):
+            raise GrammarError(f"token ids are between 0 and {MAX_REPEAT}")
+        if not (names or ids or negated):
+            raise GrammarError("from_tokens needs at least one token; nothing could be generated")
+        store = TermStore()
+        return cls(store, store.tokens(names, ids, negated))
 
     # Combining
 
@@ -333,7 +381,8 @@ class Grammar:
                 raise GrammarError(f"{name} must be between 0 and {MAX_REPEAT}, not {bound}")
         if max is not None and max < min:
             raise GrammarError(f"min = {min} is above max = {max}")
-        return Grammar(self.store, self.store.repeat(self.start, min, max))
+        repeated = self.store.repeat(self.start, min, max)
+        return Grammar(self.store, repeated, token_places=self.token_places)
 
     def optional(self) -> Grammar:
         """A text of this grammar, or none: `repeat(0, 1)`."""
@@ -425,17 +474,19 @@ class Grammar:
     # Inside
 
     def _with(self, other: Grammar, build: Callable[[TermStore, list[int]], int]) -> Grammar:
+        places = {**other.token_places, **self.token_places}
         if self.store is other.store:
-            return Grammar(self.store, build(self.store, [self.start, other.start]))
+            both = build(self.store, [self.start, other.start])
+            return Grammar(self.store, both, token_places=places)
         store = TermStore()
         terms = [store.import_term(each.store, each.start) for each in (self, other)]
-        return Grammar(store, build(store, terms))
+        return Grammar(store, build(store, terms), token_places=places)
 
     def _check_regular(self, operator: str, operand: str) -> None:
         if not self.store.is_regular(self.start):
             raise GrammarError(
-                f"`{operator}` applies to grammars without rules, since recursive languages are not"
-                f" closed under it; {operand} uses rules: {self!r}"
+                f"`{operator}` applies to grammars without rules and tokens, since recursive "
+                f"languages are not closed under it; {operand} has some: {self!r}"
             )
 
     def _recognize(self) -> Recognizer | None:

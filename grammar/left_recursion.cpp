@@ -296,6 +296,8 @@ Term WithoutEmpty::make(Term t) {
       const Term some = of(n.a);
       return store_.concat(some, store_.repeat(some, 0, n.c == kUnbounded ? kUnbounded : n.c - 1));
     }
+    case Kind::Margin:
+      return store_.margin(n.a, n.b, true);
     default:
       return store_.intersect({t, store_.raw_complement(kEmpty)});
   }
@@ -312,7 +314,8 @@ void define_without_left_recursion(TermStore& store, const std::vector<Term>& bo
   for (Rule rule = 0; rule < bodies.size(); ++rule) {
     if (sizes[component[rule]] == 1 && std::ranges::find(edges[rule], rule) == edges[rule].end())
       continue;
-    if (store.rule_info(rule).is_template) refuse(store, edges, component, rule);
+    if (store.rule_info(rule).is_template || store.depends_on_parameter(bodies[rule]))
+      refuse(store, edges, component, rule);
     knotted[component[rule]] = any = true;
   }
   if (!any) {

@@ -72,6 +72,12 @@ class Copy {
       case Kind::Call:
         result = call(n.a, n.b);
         break;
+      case Kind::Token:
+        result = target_.token(source_.token_set(n.a));
+        break;
+      case Kind::Margin:
+        result = margin(n, restricted && target_.restricted());
+        break;
       case Kind::Residue:
         if (n.b != 0 || (n.c & 0xFFFF) != 0) throw_residual();
         result = target_.multiples(n.a, n.c >> 16);
@@ -107,9 +113,12 @@ class Copy {
 
  private:
   Term call(Rule source_rule, Param source_param) {
-    // A plain rule has one body, whatever the parameter.
-    const bool plain = facts_.ends && !source_.rule_info(source_rule).is_template;
-    const Param param = plain ? 0 : target_.param(source_.param_value(source_param));
+    // A plain rule has one body, whatever the parameter, unless it passes it on.
+    const RuleInfo& info = source_.rule_info(source_rule);
+    const bool plain = facts_.ends && !info.is_template && !info.inherits;
+    const Param param = plain                        ? 0
+                        : source_param == kInherited ? kInherited
+                                                     : target_.param(source_.param_value(source_param));
     const Term made = target_.call(rule(source_rule), param);
     if (!facts_.nullable || !facts_.nullable(source_rule)) return made;
     return facts_.has_text(source_rule) ? target_.join({kEmpty, made}) : kEmpty;
@@ -129,6 +138,14 @@ class Copy {
       set.each([&ranges](unsigned b) { ranges.push_back({b, b}); });
     }
     return target_.chars(std::move(ranges), restricted && target_.restricted());
+  }
+
+  Term margin(const Node& n, bool restricted) {
+    const auto spelled = [&](std::uint32_t code) {
+      return !restricted || target_.chars({{code, code}}, true) != kNothing;
+    };
+    if (!spelled(' ')) throw VocabularyFault("indentation needs a vocabulary with a space");
+    return target_.margin(n.a, spelled('\t') ? n.b : 0, n.c != 0);
   }
 
   // Multiples of which only some characters can be spelled; then they may have no end.
@@ -165,6 +182,8 @@ class ProductiveRules {
   }
 
   bool call_ends(Rule rule, Param param) {
+    // Where a parameter is passed on, no alternative depends on it in a way that bears on ends.
+    if (param == kInherited) param = 0;
     return source_.rule_info(rule).is_template ? template_ends(rule, param) : of_[rule];
   }
 
@@ -195,6 +214,12 @@ class ProductiveRules {
       case Kind::Call:
         result = call_ends(n.a, n.b);
         break;
+      case Kind::Token:
+        result = source_.token_ends(t);
+        break;
+      case Kind::Margin:
+        result = true;
+        break;
       default:
         break;
     }
@@ -221,6 +246,9 @@ class ProductiveRules {
     const std::vector<Term> roots = roots_of(source_, start, order);
     const LeastFixpoint ending(source_, roots, LeastFixpoint::Sequences::AllParts,
                                [this](Term t) -> std::optional<bool> {
+                                 if (source_.node(t).kind == Kind::Token)
+                                   return source_.token_ends(t);
+                                 if (source_.node(t).kind == Kind::Margin) return true;
                                  if (source_.has(t, kHasCall)) return std::nullopt;
                                  return !target_.is_empty(copy_.term(t, true));
                                });
@@ -340,6 +368,7 @@ class NullableRulesWithText {
         has_text_(source, roots(source, order, nullable), LeastFixpoint::Sequences::AnyPart,
                   [&](Term t) -> std::optional<bool> {
                     if (!ends.ends(t)) return false;
+                    if (source.node(t).kind == Kind::Margin) return true;
                     if (!nullable.holds(t)) return true;
                     if (source.has(t, kHasCall)) return std::nullopt;
                     return !target.is_empty(without_empty.of(copy.term(t, true)));

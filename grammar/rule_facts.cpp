@@ -134,6 +134,8 @@ NullableRules::NullableRules(TermStore& store, Term start, const std::vector<Rul
                 [&store](Term t) -> std::optional<bool> {
                   if (!store.has(t, kHasCall)) return store.nullable(t);
                   const Node& n = store.node(t);
+                  if (n.kind == Kind::Token) return false;
+                  if (n.kind == Kind::Margin) return store.nullable(t);
                   if (n.kind == Kind::Call && store.rule_info(n.a).is_template) return false;
                   return std::nullopt;
                 }) {}

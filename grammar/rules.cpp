@@ -26,6 +26,9 @@ bool ParamValue::holds(const Condition& condition) const {
     case Condition::Op::Between:
       return condition.low <= counter(condition.index) &&
              counter(condition.index) <= condition.high;
+    case Condition::Op::Below:
+      return counter(condition.index) <
+             std::int64_t{counter(condition.low)} + static_cast<std::int32_t>(condition.high);
   }
   return false;
 }
@@ -40,6 +43,9 @@ void ParamValue::apply(const Update& update) {
   std::uint32_t& counter = counters[update.index];
   if (update.op == Update::Op::Set) {
     counter = update.value;
+  } else if (update.op == Update::Op::Copy) {
+    const std::uint64_t sum = std::uint64_t{this->counter(update.value)} + update.cap;
+    counters[update.index] = static_cast<std::uint32_t>(std::min<std::uint64_t>(sum, kUnbounded));
   } else {
     const std::uint64_t sum = std::uint64_t{counter} + update.value;
     counter = static_cast<std::uint32_t>(std::min<std::uint64_t>(sum, update.cap));
@@ -77,6 +83,7 @@ void TermStore::define(Rule rule, Term body) {
   if (rules_[rule].defined) throw GrammarFault("rule `" + rules_[rule].name + "` is defined twice");
   rules_[rule].defined = true;
   rules_[rule].body = body;
+  rules_[rule].inherits = depends_on_parameter(body);
 }
 
 void TermStore::define_template(Rule rule, std::vector<Alternative> alternatives) {
@@ -126,13 +133,20 @@ void TermStore::split_after_key(Rule rule, Alternative& alternative) {
 }
 
 Term TermStore::call(Rule rule, Param param) {
+  if (param == kInherited) has_inherited_ = true;
   return intern(Kind::Call, kHasCall | kFirstCall | kEndless, rule, param, 0);
 }
 
 Term TermStore::body(Rule rule, Param param) {
-  if (!rules_[rule].is_template) return rules_[rule].body;
+  if (!rules_[rule].is_template && !rules_[rule].inherits) return rules_[rule].body;
   const std::uint64_t key = (std::uint64_t{rule} << 32) | param;
   if (const auto found = bodies_.find(key); found != bodies_.end()) return found->second;
+  if (rules_[rule].inherits) {
+    std::unordered_map<Term, Term> known;
+    const Term result = with_parameter(rules_[rule].body, param, known);
+    bodies_.emplace(key, result);
+    return result;
+  }
   std::vector<Term> branches;
   const std::size_t count = rules_[rule].alternatives.size();
   for (std::size_t i = 0; i < count; ++i) {

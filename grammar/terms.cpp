@@ -100,6 +100,8 @@ std::uint16_t TermStore::height_of(Kind kind, std::uint32_t a, std::uint32_t b) 
     case Kind::Chars:
     case Kind::Call:
     case Kind::Residue:
+    case Kind::Token:
+    case Kind::Margin:
       break;
     case Kind::Concat:
       over(a);
@@ -173,6 +175,7 @@ Hash128 TermStore::structural_hash(Kind kind, std::uint32_t a, std::uint32_t b,
       h.add((std::uint64_t{b} << 32) | c);
       break;
     case Kind::Residue:
+    case Kind::Margin:
       h.add((std::uint64_t{a} << 32) | b);
       h.add(c);
       break;
@@ -181,6 +184,14 @@ Hash128 TermStore::structural_hash(Kind kind, std::uint32_t a, std::uint32_t b,
       // stores by the salt (for caches).
       h.add((std::uint64_t{a} << 32) | b);
       h.keyed = mix64(h.keyed, salt_);
+      break;
+    case Kind::Token:
+      for (const std::string& name : token_sets_[a].names) {
+        for (const char c : name) h.add(static_cast<unsigned char>(c));
+        h.add(256);
+      }
+      for (const IdRange& r : token_sets_[a].ids) h.add((std::uint64_t{r.low} << 32) | r.high);
+      h.add(token_sets_[a].negated ? 1 : 0);
       break;
   }
   return h;
@@ -445,7 +456,7 @@ Term TermStore::intersect(std::vector<Term> items) {
     if (has(t, kHasCall)) {
       throw GrammarFault(
           "`&` and `~` apply to regular grammars only, and this operand contains a "
-          "rule; write it without rules");
+          "rule or a special token; write it without");
     }
     add(add, t);
   }
@@ -482,8 +493,8 @@ Term TermStore::intersect(std::vector<Term> items) {
 Term TermStore::raw_complement(Term a) {
   if (has(a, kHasCall)) {
     throw GrammarFault(
-        "`~` applies to regular grammars only, and this operand contains a rule; "
-        "write it without rules");
+        "`~` applies to regular grammars only, and this operand contains a rule or a "
+        "special token; write it without");
   }
   if (nodes_[a].kind == Kind::Complement) return nodes_[a].a;
   return intern(Kind::Complement,

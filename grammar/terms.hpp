@@ -36,6 +36,8 @@ inline constexpr Term kNothing = 0;
 inline constexpr Term kEmpty = 1;
 inline constexpr std::uint32_t kUnbounded = 0xFFFFFFFF;
 inline constexpr std::uint32_t kNone = 0xFFFFFFFF;
+// The parameter of a call in a plain rule's body that is the rule's own.
+inline constexpr Param kInherited = 0xFFFFFFFF;
 // Rows with at most this many live bytes (hexadecimal digits have 22) are made from the list of
 // them.
 inline constexpr unsigned kSparseBytes = 24;
@@ -88,12 +90,14 @@ enum class Kind : std::uint8_t {
                //                              a: list of byte, residual, ...; b: phase
   Residue,     // decimals of a remainder (multiples.cpp)  a: divisor, b: remainder, c: places
   KeyDigits,   // the same inside \uXXXX         a: list of code point, residual, ...; b: position
+  Token,       // one token, as itself         a: token set (token_sets.cpp)
+  Margin,      // as wide as a counter says    a: counter, b: width of a tab, c: not empty
 };
 
 // Properties of a term, inherited upwards when it is made.
 enum Flag : std::uint8_t {
   kNullable = 1,    // contains the empty text (a call never does: normalise.cpp)
-  kHasCall = 2,     // a call somewhere inside
+  kHasCall = 2,     // a call or a token somewhere inside: not a language of bytes alone
   kMaybeEmpty = 4,  // emptiness has to be searched for
   kHasNoSplit = 8,  // a NoSplit at the head
   kFirstCall = 16,  // a call can be the first thing
@@ -137,19 +141,41 @@ struct FirstCall {
   Term rest;
 };
 
+// Tokens that stand for themselves, not for their bytes: letters beside the 256 bytes.
+struct IdRange {
+  std::uint32_t low;
+  std::uint32_t high;  // inclusive
+  friend auto operator<=>(const IdRange&, const IdRange&) = default;
+};
+struct TokenSet {
+  std::vector<std::string> names;  // sorted; a vocabulary says which ids they are
+  std::vector<IdRange> ids;        // sorted, with gaps between
+  bool negated = false;            // every other token but the ends of sequence
+  bool resolved = false;           // `ids` are those of a vocabulary, and all there is to say
+
+  bool has(std::uint32_t id) const;
+  friend auto operator<=>(const TokenSet&, const TokenSet&) = default;
+};
+
+// How a term can begin with a token: one of the set, then `rest`.
+struct FirstToken {
+  std::uint32_t set;
+  Term rest;
+};
+
 // --- template rules (bodies that depend on a parameter) ---
 
 struct Condition {
-  enum class Op : std::uint8_t { Unseen, AllSeen, Between } op;
+  enum class Op : std::uint8_t { Unseen, AllSeen, Between, Below } op;
   std::uint32_t index = 0;          // bit or counter
-  std::uint32_t low = 0, high = 0;  // Between, inclusive
+  std::uint32_t low = 0, high = 0;  // Between, inclusive; Below: a counter and what is added to it
   std::vector<std::uint32_t> bits;  // AllSeen
 };
 struct Update {
-  enum class Op : std::uint8_t { See, Set, Add } op;
+  enum class Op : std::uint8_t { See, Set, Add, Copy } op;
   std::uint32_t index = 0;
-  std::uint32_t value = 0;
-  std::uint32_t cap = 0;
+  std::uint32_t value = 0;  // Copy: the counter that is copied
+  std::uint32_t cap = 0;    // Copy: what is added to it
 };
 struct Alternative {
   Term head = kNothing;
@@ -190,6 +216,7 @@ struct RuleInfo {
   std::string name;
   bool defined = false;
   bool is_template = false;
+  bool inherits = false;  // a plain rule whose body depends on its parameter (indentation.cpp)
   Term body = kNothing;
   std::vector<Alternative> alternatives;
   // Texts that may follow a text of this rule without leaving its language (left_recursion.cpp).
@@ -223,6 +250,10 @@ class TermStore {
   // Digits with at most one point among them, whose value times 10^places is a multiple of divisor.
   Term multiples(std::uint32_t divisor, std::uint32_t places);
   Term call(Rule rule, Param param = 0);
+  Term token(TokenSet set);
+  // Spaces and tabs that are as wide as the counter of the parameter says; a tab counts as `tab`
+  // columns, or is not used when that is 0. `some`: not the empty text.
+  Term margin(std::uint32_t counter, std::uint32_t tab, bool some);
 
   Term any_char();    // one valid UTF-8 character
   Term any_text();    // any valid UTF-8 text
@@ -238,6 +269,8 @@ class TermStore {
   const RuleInfo& rule_info(Rule rule) const { return rules_[rule]; }
   std::size_t rule_count() const { return rules_.size(); }
   std::size_t param_count() const { return params_.size(); }
+  // Whether a margin or a call with kInherited is inside.
+  bool depends_on_parameter(Term t);
   // The body of a call; instantiates templates on first use.
   Term body(Rule rule, Param param);
 
@@ -263,6 +296,21 @@ class TermStore {
     return targets_[r.targets + maps_[r.map].of[byte]];
   }
   std::span<const FirstCall> first_calls(Term t);
+
+  // --- tokens as letters (token_sets.cpp) ---
+  bool has_tokens() const { return !token_sets_.empty(); }
+  std::size_t token_set_count() const { return token_sets_.size(); }
+  const TokenSet& token_set(std::uint32_t set) const { return token_sets_[set]; }
+  // Whether some token can be it; without a vocabulary, one is taken to have it.
+  bool token_ends(Term token) const {
+    const TokenSet& set = token_sets_[nodes_[token].a];
+    return !set.resolved || !set.ids.empty();
+  }
+  // The sets that a term and the rules it reaches use, ascending.
+  std::vector<std::uint32_t> token_sets_of(Term t);
+  // Says which ids a set has in the vocabulary at hand.
+  void resolve_tokens(std::uint32_t set, std::vector<IdRange> ids);
+  std::span<const FirstToken> first_tokens(Term t);
   // Whether no text at all; searches derivatives where it must. Calls count as non-empty.
   bool is_empty(Term t);
   // The term without the branches in which a token must not end; kNothing when none is left.
@@ -338,6 +386,10 @@ class TermStore {
   std::optional<Term> leap_bytewise(Term t, std::string_view text);
 
   void split_after_key(Rule rule, Alternative& alternative);
+
+  // indentation.cpp
+  Term with_parameter(Term t, Param param, std::unordered_map<Term, Term>& known);
+  Term blanks(std::uint32_t width, std::uint32_t tab);
 
   // key_trie.cpp
   struct KeyEntry {
@@ -431,6 +483,14 @@ class TermStore {
   std::vector<Term> targets_;
   std::vector<FirstCall> first_calls_;
   std::unordered_map<Term, Term> expansions_;
+
+  std::vector<TokenSet> token_sets_;
+  std::map<TokenSet, std::uint32_t> token_set_lookup_;
+  std::unordered_map<Term, std::vector<FirstToken>> first_tokens_;
+
+  bool has_inherited_ = false;
+  std::unordered_map<Term, bool> depends_on_parameter_;
+  std::unordered_map<std::uint64_t, Term> blanks_;  // by width and tab
 
   std::vector<RuleInfo> rules_;
   std::vector<ParamValue> params_;

@@ -61,6 +61,8 @@ class _Parser:
         self._rules: dict[str, tuple[int, Token]] = {}
         """By name, the rule and its first mention."""
         self._bodies: dict[str, tuple[int | list[Alternative], Token]] = {}
+        self._inherits = False
+        """Whether some rule passes its parameter on."""
 
     def grammar(self) -> int:
         while self._peek().kind != "end":
@@ -79,7 +81,7 @@ class _Parser:
         if "start" not in self._bodies:
             raise self._error("no rule is named start", self._peek())
         body, name = self._bodies["start"]
-        if not isinstance(body, int):
+        if self._inherits or not isinstance(body, int):
             self._rule(name)
         self._define_all()
         if "start" in self._rules:
@@ -155,10 +157,19 @@ class _Parser:
             return self._store.NOTHING
         if token.value == "multiples":
             return self._multiples(token)
+        if token.value == "margin":
+            return self._margin()
+        if token.value in ("tokens", "other_tokens"):
+            return self._token_set(negated=token.value == "other_tokens")
         rule = self._rule(token)
         follow = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
         if self._is("(") and follow.kind == "symbol" and follow.value in ("#", "$"):
             return self._store.call(rule, self._parameter())
+        if self._is("(") and follow.kind == "symbol" and follow.value == "=":
+            self._at += 2
+            self._expect(")")
+            self._inherits = True
+            return self._store.call(rule, None)
         return self._store.call(rule)
 
     def _multiples(self, token: Token) -> int:
@@ -171,6 +182,37 @@ class _Parser:
             return self._store.multiples(divisor, places)
         except GrammarError as error:
             raise self._error(error.message, token) from None
+
+    def _margin(self) -> int:
+        self._expect("(")
+        counter = self._indexed("$")
+        self._expect(",")
+        tab = self._number("the width of a tab")
+        some = self._take(",")
+        if some:
+            self._word("some")
+        self._expect(")")
+        self._inherits = True
+        return self._store.margin(counter, tab, some)
+
+    def _token_set(self, *, negated: bool) -> int:
+        names: list[str] = []
+        ids: list[tuple[int, int]] = []
+        self._expect("(")
+        while not self._take(")"):
+            if names or ids:
+                self._expect(",")
+            token = self._peek()
+            if token.kind == "literal":
+                names.append(self._next().value)
+                continue
+            low = high = self._number("a token id, a name in quotes or )")
+            if self._take(".."):
+                high = self._number("the last id")
+            if high < low:
+                raise self._error("this range ends before its start", token)
+            ids.append((low, high))
+        return self._store.tokens(names, ids, negated)
 
     def _push(self, group: _Group, term: int) -> None:
         """Adds an item to a sequence, with the quantifiers that follow it."""
@@ -231,7 +273,8 @@ class _Parser:
     def _check_regular(self, term: int, operator: Token) -> None:
         if not self._store.is_regular(term):
             raise self._error(
-                f"{operator.value} applies to expressions without rules; this operand uses a rule",
+                f"{operator.value} applies to expressions without rules and tokens; this operand "
+                "has one",
                 operator,
             )
 
@@ -272,6 +315,12 @@ class _Parser:
                 bits.append(self._indexed("#"))
             return ("all_seen", tuple(bits))
         counter = self._indexed("$", "expected unseen #…, seen #… or $… in …")
+        if self._take("<"):
+            other = self._indexed("$")
+            sign = -1 if self._take("-") else 1
+            if sign == 1:
+                self._expect("+")
+            return ("below", counter, other, sign * self._number("a number"))
         self._word("in")
         low = self._number("a number")
         self._expect("..")
@@ -282,7 +331,11 @@ class _Parser:
             return ("see", self._indexed("#"))
         counter = self._indexed("$", "expected see #…, $… = … or $… += … max …")
         if self._take("="):
-            return ("set", counter, self._number("a number"))
+            if not self._is("$"):
+                return ("set", counter, self._number("a number"))
+            other = self._indexed("$")
+            self._expect("+")
+            return ("copy", counter, other, self._number("a number"))
         self._expect("+=")
         amount = self._number("a number")
         self._word("max")

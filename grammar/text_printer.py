@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from grammaton._core import Alternative, Condition, TermStore, Update
 
 MAX_TEXT = 20_000_000
-RESERVED = frozenset({"if", "json", "multiples", "nothing", "template"})
+RESERVED = frozenset(
+    {"if", "json", "margin", "multiples", "nothing", "other_tokens", "template", "tokens"}
+)
 SURROGATES = (0xD800, 0xDFFF)
 LITERAL_SPECIAL = '"\\'
 CLASS_SPECIAL = "\\[]^-"
@@ -203,8 +205,17 @@ class _Printer:
                 return character_class(ranges), _ATOM
             case ("call", int(rule), int(param)):
                 return self._names[rule] + self._parameter(param), _ATOM
+            case ("call", int(rule), None):
+                return self._names[rule] + "(=)", _ATOM
+            case ("margin", counter, tab, some):
+                return f"margin(${counter}, {tab}{', some' if some else ''})", _ATOM
             case ("multiples", divisor, places):
                 return f"multiples({divisor}, {places})", _ATOM
+            case ("tokens", tuple(names), tuple(ids), bool(negated)):
+                items = [f'"{_escaped(name)}"' for name in names]
+                items += [f"{low}..{high}" if high > low else f"{low}" for low, high in ids]
+                word = "other_tokens" if negated else "tokens"
+                return f"{word}({', '.join(items)})", _ATOM
             case ("json", int(inner)):
                 return f"json({self._texts[inner][0]})", _ATOM
             case ("complement", int(inner)):
@@ -256,6 +267,10 @@ def _joined(separator: str, operands: dict[str, int], level: int) -> tuple[str, 
     return separator.join(sorted(operands)), level
 
 
+def _escaped(text: str) -> str:
+    return "".join(escape(ord(char), LITERAL_SPECIAL) for char in text)
+
+
 def _is_ascii(ranges: object) -> bool:
     assert isinstance(ranges, tuple | list)
     return all(high < 0x80 for _, high in ranges)
@@ -296,6 +311,9 @@ def _condition(condition: Condition) -> str:
         return f"unseen #{condition[1]}"
     if condition[0] == "between":
         return f"${condition[1]} in {condition[2]}..{condition[3]}"
+    if condition[0] == "below":
+        _, counter, other, offset = condition
+        return f"${counter} < ${other} {'-' if offset < 0 else '+'} {abs(offset)}"
     return " ".join(["seen", *(f"#{bit}" for bit in condition[1])])
 
 
@@ -304,4 +322,6 @@ def _update(update: Update) -> str:
         return f"see #{update[1]}"
     if update[0] == "set":
         return f"${update[1]} = {update[2]}"
+    if update[0] == "copy":
+        return f"${update[1]} = ${update[2]} + {update[3]}"
     return f"${update[1]} += {update[2]} max {update[3]}"

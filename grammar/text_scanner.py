@@ -15,7 +15,7 @@ from grammaton.grammar.utf8 import check_utf8
 
 _SPACE = re.compile(r"(?:\s|//[^\n]*)*")
 _WORD = re.compile(r"(?P<name>[A-Za-z_]\w*)|(?P<number>[0-9]+)", re.ASCII)
-_SYMBOL = re.compile(r"::=|->|\+=|\.\.|[|&~?*+(){},;:#$=]")
+_SYMBOL = re.compile(r"::=|->|\+=|\.\.|[|&~?*+(){},;:#$=<-]")
 _PLAIN = re.compile(r'[^"\\\n]+')
 _CODE_POINT = re.compile(r"u\{([0-9A-Fa-f]{1,6})\}")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}

@@ -12,21 +12,28 @@ from grammaton.limits import Limits
 # body for parameter `param` when every condition holds.
 #   conditions: ("unseen", bit) | ("all_seen", (bit, ...)) | ("between", counter, low, high)
 #               low <= counters[counter] <= high, both inclusive
+#               | ("below", counter, other, offset): counters[counter] < counters[other] + offset
 #   updates:    ("see", bit) | ("set", counter, value) | ("add", counter, amount, cap)
 #               "add" saturates: min(value + amount, cap)
+#               | ("copy", counter, other, amount): counters[counter] = counters[other] + amount
 # next_rule is -1 for none; then `updates` is empty and tail should be EMPTY.
 Condition = (
     tuple[Literal["unseen"], int]
     | tuple[Literal["all_seen"], tuple[int, ...]]
     | tuple[Literal["between"], int, int, int]
+    | tuple[Literal["below"], int, int, int]
 )
 Update = (
     tuple[Literal["see"], int]
     | tuple[Literal["set"], int, int]
     | tuple[Literal["add"], int, int, int]
+    | tuple[Literal["copy"], int, int, int]
 )
 Alternative = tuple[int, int, int, Sequence[Condition], Sequence[Update]]
 """(head, next_rule, tail, conditions, updates)"""
+
+TokenSet = tuple[int, tuple[str, ...], tuple[tuple[int, int], ...], bool]
+"""(number, names, ids as inclusive ranges, negated)"""
 
 class TermStore:
     """Hash-consed terms of the expression language; a term is an int id of this store."""
@@ -54,6 +61,16 @@ class TermStore:
         """Digits, at most one point among them, of the values that times 10**places are multiples
         of `divisor` (1 to 2**32 - 1; places up to 1,000). Leading zeros, and a point without digits
         on a side, are in; intersect with a shape. A remainder is one term, made when reached."""
+    def tokens(
+        self,
+        names: Sequence[str] = ...,
+        ids: Sequence[tuple[int, int]] = ...,
+        negated: bool = False,
+    ) -> int:
+        """One token out of some, taken whole, whatever it spells: named ones and inclusive ranges
+        of ids; `negated`: any other token that does not end a sequence."""
+    def token_sets(self, term: int) -> list[TokenSet]:
+        """What `tokens` was given for the parts of a term and of the rules it reaches."""
     def rule(self, name: str) -> int:
         """A new rule, to be defined later; recursion goes through rules. Names are for printing."""
     def define(self, rule: int, body: int) -> None: ...
@@ -64,7 +81,12 @@ class TermStore:
         out when they are reached."""
     def param(self, bits: Sequence[int] = ..., counters: Sequence[int] = ...) -> int:
         """A parameter value: a set of bits and a list of counters. Id 0 is no bits, no counters."""
-    def call(self, rule: int, param: int = 0) -> int: ...
+    def call(self, rule: int, param: int | None = 0) -> int:
+        """None stands for the parameter of the plain rule in whose body the call is. What such a
+        rule calls must be able to end for every parameter, or for none."""
+    def margin(self, counter: int, tab: int, some: bool = False) -> int:
+        """Spaces and tabs that together are as wide as the counter of the rule's parameter says, a
+        tab counting as `tab` columns; not the empty text, where `some`."""
     def import_term(self, other: TermStore, term: int) -> int:
         """Copies a term of another store, and the rules it reaches, into this one."""
     def is_nullable(self, term: int) -> bool: ...
@@ -78,7 +100,8 @@ class TermStore:
         """One level of structure, for printing: ("nothing",) | ("empty",) | ("chars", ranges) |
         ("bytes", ranges) | ("concat", (t, ...)) | ("union", (t, ...)) | ("intersect", (t, ...)) |
         ("complement", t) | ("repeat", t, min, max) | ("call", rule, param) | ("json", t) |
-        ("multiples", divisor, places) |
+        ("multiples", divisor, places) | ("tokens", names, ids, negated) |
+        ("margin", counter, tab, some) | ("call", rule, None) where the parameter is passed on |
         ("residual",) for what only derivatives make."""
     def rule_name(self, rule: int) -> str: ...
     def rule_body(self, rule: int) -> int | list[Alternative] | None: ...
@@ -135,8 +158,14 @@ class Constraint:
     """A grammar on a vocabulary; share it between threads. Made by `grammaton.compile`."""
 
     def __init__(
-        self, store: TermStore, start: int, index: TokenIndex, limits: Limits = ...
-    ) -> None: ...
+        self,
+        store: TermStore,
+        start: int,
+        index: TokenIndex,
+        limits: Limits = ...,
+        tokens: Sequence[tuple[int, Sequence[tuple[int, int]]]] = ...,
+    ) -> None:
+        """`tokens` gives the ids that each of the store's token sets has in the vocabulary."""
     def matcher(self) -> Matcher: ...
     def node(self, term: int) -> tuple[object, ...]:
         """One level of a term that `Matcher.stacks` names, as `TermStore.node` gives it. The terms

@@ -13,6 +13,7 @@ from __future__ import annotations
 from grammaton._core import Constraint
 from grammaton.errors import GrammarError, VocabularyError
 from grammaton.grammar.grammar import Grammar
+from grammaton.index.token_sets import resolve_tokens
 from grammaton.index.vocabulary import Vocabulary
 from grammaton.limits import Limits
 
@@ -31,7 +32,8 @@ def compile(
         A constraint: `constraint.matcher()` starts a sequence.
 
     Raises:
-        GrammarError: the grammar can't be run (a rule with parameters that can begin with itself).
+        GrammarError: the grammar can't be run (a rule with parameters that can begin with itself),
+            or it mentions a token that the vocabulary has not, with its place.
         VocabularyError: `vocabulary` is no `Vocabulary`.
         UnsatisfiableGrammar: no text satisfies the grammar, or none that these tokens can spell.
         LimitExceeded: the grammar needs more than `limits` allow.
@@ -46,4 +48,5 @@ def compile(
             f"compile needs a Vocabulary, not {type(vocabulary).__name__}; "
             "Vocabulary.from_transformers(tokenizer) makes one"
         )
-    return Constraint(grammar.store, grammar.start, vocabulary.index, limits or Limits())
+    tokens = resolve_tokens(grammar, vocabulary)
+    return Constraint(grammar.store, grammar.start, vocabulary.index, limits or Limits(), tokens)

@@ -30,6 +30,15 @@ Constraint::Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex
     : limits_(limits), index_(std::move(index)) {
   NormalForm form = normalise(source, start, index_->spelling(), limits);
   store_ = std::move(form.store);
+  has_tokens_ = store_->has_tokens();
+  for (std::uint32_t set = 0; set < store_->token_set_count(); ++set) {
+    const TokenSet& tokens = store_->token_set(set);
+    if (!tokens.resolved) throw GrammarFault("tokens of the grammar were not looked up");
+    if (tokens.ids.back().high >= index_->mask_bits()) {
+      throw VocabularyFault("token id " + std::to_string(tokens.ids.back().high) +
+                            " of the grammar is out of range");
+    }
+  }
   machine_ = std::make_unique<Machine>(*store_, limits);
   walker_ = std::make_unique<Walker>(*machine_, *index_, limits);
   start_ = machine_->start(form.start);
@@ -118,10 +127,31 @@ SetId Constraint::accept(SetId state, std::uint32_t token) {
                           std::to_string(index_->mask_bits() - 1));
   }
   if (state == kFinished) return kRejected;
-  if (index_->is_eos(token)) return is_complete(state) ? kFinished : kRejected;
-  if (!index_->matches_text(token)) return kRejected;
+  if (!has_tokens_) {
+    if (index_->is_eos(token)) return is_complete(state) ? kFinished : kRejected;
+    if (!index_->matches_text(token)) return kRejected;
+  }
   const Hold hold(*this);
-  return follow(state, index_->token(token));
+  return take(state, token);
+}
+
+// Where a token leads that may be text, a letter of its own, or the end, and more than one of them
+// at once.
+SetId Constraint::take(SetId state, std::uint32_t token) {
+  SetId as_text = kRejected;
+  if (index_->matches_text(token)) as_text = follow(state, index_->token(token));
+  if (!has_tokens_) return as_text;
+  machine_->begin_step();
+  machine_->load(state, groups_);
+  machine_->close(groups_);
+  const bool ends = groups_.ended && index_->is_eos(token);
+  next_.clear();
+  machine_->step_token(groups_, token, next_);
+  if (next_.items.empty()) return ends ? kFinished : as_text;
+  if (as_text != kRejected) machine_->merge(as_text, next_);
+  // An end of sequence that goes on here as well: the text is complete, whatever follows.
+  if (ends) machine_->merge(machine_->start(kEmpty), next_);
+  return machine_->intern(next_);
 }
 
 SetId Constraint::accept_bytes(SetId state, std::string_view text) {
@@ -150,9 +180,12 @@ std::string Constraint::forced_bytes(SetId state) {
     machine_->close(groups_);
     if (groups_.ended) break;
     ByteSet live;
-    for (const Group& group : groups_.items)
+    bool token = false;
+    for (const Group& group : groups_.items) {
       live = live | store_->class_map(store_->row(group.term)).live;
-    if (live.size() != 1) break;
+      token = token || (has_tokens_ && !store_->first_tokens(group.term).empty());
+    }
+    if (live.size() != 1 || token) break;
     const unsigned byte = live.first();
     machine_->step(groups_, byte, next_);
     std::swap(groups_, next_);
@@ -177,7 +210,7 @@ std::vector<std::uint32_t> Constraint::forced_tokens(SetId state) {
               static_cast<std::uint32_t>(std::countr_zero(mask[i]));
     }
     if (bits != 1 || index_->is_eos(token)) break;
-    state = follow(state, index_->token(token));
+    state = take(state, token);
     if (state == kRejected) break;
     forced.push_back(token);
   }

@@ -80,6 +80,7 @@ class Constraint {
   };
   void measure();
   std::shared_ptr<const FinishedMask> make_mask(SetId state);
+  SetId take(SetId state, std::uint32_t token);
   SetId follow(SetId state, std::string_view text);
 
   std::mutex mutex_;  // of everything but what masks_mutex_ guards
@@ -89,6 +90,7 @@ class Constraint {
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Walker> walker_;
   SetId start_ = Machine::kEmptySet;
+  bool has_tokens_ = false;  // whether the grammar reads tokens as letters
   std::atomic<std::size_t> grown_ = 0;
   Groups groups_;
   Groups next_;

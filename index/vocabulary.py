@@ -386,6 +386,14 @@ class Vocabulary:
             )
         return self._tokens[token_id] if token_id < len(self._tokens) else b""
 
+    def token_ids(self, name: str) -> tuple[int, ...]:
+        """The ids that a special token's name stands for, or else of the ordinary tokens with
+        exactly this text, ascending; none if there are no such tokens."""
+        if name in self._special_tokens:
+            return (self._special_tokens[name],)
+        text = name.encode(errors="surrogatepass")
+        return tuple(i for i, each in enumerate(self._tokens) if text and each == text)
+
     def decode(self, token_ids: Iterable[int]) -> bytes:
         """The text of a sequence of tokens: their bytes joined, special tokens left out.
 

@@ -72,11 +72,28 @@ FinishedMask Walker::mask(SetId configuration) {
   machine_.load(configuration, groups);
   machine_.close(groups);
   const bool ended = groups.ended;
+  const std::vector<IdRange> tokens = first_tokens(groups);  // the walk takes groups out
   walk(index_.trie(), Trie::kRoot, 0, {}, out);
   if (ended) {
     for (const std::uint32_t id : index_.eos()) out.set(id);
   }
+  for (const IdRange& range : tokens) {
+    for (std::uint32_t id = range.low; id <= range.high; ++id) out.set(id);
+  }
   return out.finish();
+}
+
+// The tokens that can come next as letters of their own.
+std::vector<IdRange> Walker::first_tokens(const Groups& groups) {
+  std::vector<IdRange> found;
+  if (!store_.has_tokens()) return found;
+  for (const Group& group : groups.items) {
+    for (const FirstToken& first : store_.first_tokens(group.term)) {
+      const std::vector<IdRange>& ids = store_.token_set(first.set).ids;
+      found.insert(found.end(), ids.begin(), ids.end());
+    }
+  }
+  return found;
 }
 
 // Walks the strict subtree of `node` from the closed groups at `level`.

@@ -94,6 +94,7 @@ class Walker {
   };
   MaskBuilder& take_scratch();
 
+  std::vector<IdRange> first_tokens(const Groups& groups);
   void walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter,
             MaskBuilder& out);
   void descend(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter,

@@ -7,15 +7,14 @@ parentheses and after `::=` or `|`; `#` begins a comment; literals and classes k
 
 Beyond llama.cpp, left recursion and repetitions of any size are accepted, names may contain `_`,
 and a line may begin with the `|` of the rule above it. What it would read but hardly as meant is
-refused: a rule that is defined twice, and an empty class. Token forms (`<think>`, `<[1000]>`,
-`!<think>`) are refused as not supported.
+refused: a rule that is defined twice, and an empty class. A token form (`<think>`, `<[1000]>`,
+`!<think>`) is one token as itself; lists and ranges of ids are read, too.
 """
 
 from __future__ import annotations
 
 import re
 
-from grammaton.errors import UnsupportedKeyword
 from grammaton.grammar.ebnf_nodes import (
     MAX_NESTING,
     Chars,
@@ -30,6 +29,7 @@ from grammaton.grammar.ebnf_nodes import (
 )
 from grammaton.grammar.reader import Reader
 from grammaton.grammar.regex.ranges import ANY
+from grammaton.grammar.token_forms import read_tokens
 
 _NAME = re.compile("[A-Za-z0-9_-]+")
 _SPACE = re.compile(r"(?:[ \t]|#[^\n\r]*)*")
@@ -38,7 +38,6 @@ _LINE = re.compile(r"\r?\n|\r")
 _CONTINUED = re.compile(r"(?:[ \t\r\n]|#[^\n\r]*)*(?=\|)")
 _PLAIN = re.compile(r'[^"\\\r\n]+')
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
-_TOKEN = re.compile(r"!?<[^>\n]*>?")
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "[": "[", "]": "]"}
 _QUANTIFIERS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 
@@ -48,7 +47,6 @@ def read_gbnf(text: str) -> Rules:
 
     Raises:
         GrammarError: a syntax error or a rule defined twice, with its place.
-        UnsupportedKeyword: a token form.
     """
     return _Parser(text).rules()
 
@@ -104,7 +102,9 @@ class _Parser(Reader):
             elif char in "*+?{":
                 self._quantifier(items)
             elif char in "<!":
-                self._token()
+                start = self.at
+                negated = self.take("!")
+                items.append(read_tokens(self, start, negated=negated))
             else:
                 start = self.at
                 name = self.match(_NAME)
@@ -193,14 +193,3 @@ class _Parser(Reader):
                 start + 2,
             )
         return _ESCAPED[found[4]]
-
-    def _token(self) -> None:
-        found = _TOKEN.match(self.text, self.at)
-        if found is None:
-            raise self.expected("an item")
-        raise self.error(
-            f"special tokens are not supported yet: {found[0]}",
-            self.at,
-            found.end(),
-            kind=UnsupportedKeyword,
-        )

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from grammaton._core import TermStore
 
 MAX_TEXT = 20_000_000
+MAX_TOKENS = 1000
+"""Tokens of a set, which are written out one by one."""
+
 _SURROGATES = (0xD800, 0xDFFF)
 _CHOICE, _SEQUENCE, _ITEM = range(3)
 _ESCAPES = {0x09: r"\t", 0x0A: r"\n", 0x0D: r"\r", 0x22: r"\"", 0x5C: r"\\"}
@@ -145,6 +148,8 @@ class _Printer:
                 return self._operand(parts[0], _ITEM) + _quantifier(low, high), _ITEM
             case ("concat", *_):
                 return self._sequence(parts), _SEQUENCE
+            case ("tokens", tuple(names), tuple(ids), bool(negated)):
+                return _tokens(names, ids, negated)
             case ("nothing",):
                 raise UnsatisfiableGrammar("no text satisfies the grammar; GBNF cannot say that")
             case (str(kind), *_):
@@ -160,6 +165,21 @@ class _Printer:
             else:
                 items.append(text)
         return " ".join(items)
+
+
+def _tokens(
+    names: tuple[str, ...], ids: tuple[tuple[int, int], ...], negated: bool
+) -> tuple[str, int]:
+    """One token of a set; GBNF has tokens one by one, and all but one."""
+    if any(re.fullmatch(r"<[^<>\[\]\s][^<>\s]*>", name) is None for name in names):
+        raise UnsupportedKeyword("GBNF cannot say a token whose name is not in angle brackets")
+    count = len(names) + sum(high - low + 1 for low, high in ids)
+    if count > MAX_TOKENS or (negated and count != 1):
+        raise UnsupportedKeyword("GBNF cannot say so many tokens, or all but several")
+    forms = [*names, *(f"<[{each}]>" for low, high in ids for each in range(low, high + 1))]
+    if negated:
+        return "!" + forms[0], _ITEM
+    return " | ".join(forms), _ITEM if count == 1 else _CHOICE
 
 
 def _class(found: Ranges) -> str:

@@ -2,42 +2,37 @@
 
 A *state* is what matters of the surroundings at a place of a text: which of the sets that some
 terminal looks back for hold the character before, and what terminals before the place need of the
-text after it. A rule from one state to another is a rule of its own; only those that can be reached
-are made. A terminal leads from a state to the states in which its texts, split accordingly, leave
-it. This is the product of the grammar with an automaton (Bar-Hillel), so it is exact; rules are
-multiplied by at most the square of the number of states, which is two or three in real grammars.
+text after it. A terminal leads from a state to the states in which its texts, split accordingly,
+leave it (product.py has the rest).
 
-Needs that no text follows are settled by the end: only negative ones hold there.
+Needs that no text follows are settled by the end: only negative ones hold there. A token that
+stands for itself is no text, so the same goes before it, and nothing stands before what follows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from grammaton.errors import UnsupportedKeyword
+from grammaton.errors import GrammarError, UnsupportedKeyword
 from grammaton.grammar.ebnf_nodes import (
-    Alt,
     Chars,
+    Indent,
     Literal,
+    Margin,
     Node,
     Ref,
-    Repeat,
-    Rule,
     Rules,
-    Seq,
     Term,
-    alt,
+    Tokens,
 )
 from grammaton.grammar.lark.needs import NO_NEEDS, After, Pieces, Settling
+from grammaton.grammar.lark.product import Entry, Product
 from grammaton.grammar.regex.ranges import Ranges
 
 if TYPE_CHECKING:
     from grammaton._core import TermStore
-
-MAX_ROUNDS = 64
-"""Rounds of a counted repetition whose body changes the state."""
 
 
 @dataclass(frozen=True)
@@ -76,47 +71,57 @@ def in_context(
     return _Context(settling, rules, pieces).whole(start)
 
 
-class _Context:
+class _Context(Product[State]):
     def __init__(self, settling: Settling, rules: Rules, pieces: dict[str, Pieces]) -> None:
+        super().__init__(rules, FIRST)
         self._settling = settling
         self._store: TermStore = settling.store
-        self._old = rules.by_name
         self._pieces = pieces
         self._looked_back_for = sorted(
             {need.ranges for states in pieces.values() for before, _ in states for need in before}
         )
         self._steps: dict[tuple[object, State], Ways] = {}
-        self._exits: dict[tuple[str, State], set[State]] = {}
-        self._users: dict[tuple[str, State], set[tuple[str, State]]] = {}
-        self._numbers: dict[State, int] = {FIRST: 0}
-        self._made: dict[tuple[object, ...], dict[State, str]] = {}
-        self._rules = Rules()
 
     def whole(self, start: str) -> tuple[Rules, str]:
-        self._find_exits(start)
-        for (name, state), exits in self._exits.items():
-            rule = self._old[name]
-            ways = self._build(rule.body, state, rule)
-            for out in exits:
-                self._add(self._name(name, state, out), ways[out], rule)
-        rule = self._old[start]
-        ends = [
-            Ref(self._name(start, FIRST, out), rule.source, rule.position, rule.end)
-            for out in self._exits[start, FIRST]
-            if all(need.negative for need in out.after)
-        ]
-        name = f"{start}#whole"
-        self._add(name, alt([*ends]) if ends else Term(self._store.NOTHING, 0), rule)
+        name = self._make_whole(start)
         return self._rules, name
 
-    def _add(self, name: str, body: Node, rule: Rule) -> None:
-        self._rules.add(Rule(name, body, rule.source, rule.position, rule.end))
+    def _may_end(self, state: State) -> bool:
+        return all(need.negative for need in state.after)
 
-    def _name(self, name: str, state: State, out: State) -> str:
-        if state == out == FIRST:
-            return name
-        numbers = (self._numbers.setdefault(each, len(self._numbers)) for each in (state, out))
-        return "#".join([name, *map(str, numbers)])
+    def _leaf(self, node: Node, state: State) -> Mapping[State, Node] | None:
+        if isinstance(node, Tokens):
+            return {FIRST: node} if self._may_end(state) else {}
+        if isinstance(node, Margin):
+            return self._margin(node, state)
+        atom = self._atom(node)
+        return None if atom is None else self._step(node, *atom, state)
+
+    def _entered(self, node: Node, state: State) -> Entry[State] | None:
+        if not isinstance(node, Indent):
+            return super()._entered(node, state)
+        self._check_open(state)
+        blank = State(frozenset(s for s in self._looked_back_for if _holds_blanks(s)), frozenset())
+        tab, most = node.tab, node.most
+        return Entry(node.block, blank, lambda ref: Indent(ref, tab, most), lambda out: out)
+
+    def _margin(self, node: Margin, state: State) -> Ways:
+        """A margin leaves what is before it in sight where it is empty."""
+        self._check_open(state)
+        blank = State(frozenset(s for s in self._looked_back_for if _holds_blanks(s)), frozenset())
+        if blank == state:
+            return {state: node}
+        if node.some:
+            return {blank: node}
+        raise UnsupportedKeyword(
+            "terminals that look back at blanks or line breaks, beside an indenter, are not supported"
+        )
+
+    def _check_open(self, state: State) -> None:
+        if state.after:
+            raise UnsupportedKeyword(
+                "terminals that look beyond a line break, beside an indenter, are not supported"
+            )
 
     # Terminals
 
@@ -192,163 +197,10 @@ class _Context:
             found.append((last, self._store.EMPTY))
         return found
 
-    # Which states a rule leads to
 
-    def _find_exits(self, start: str) -> None:
-        self._exits[start, FIRST] = set()
-        queue = [(start, FIRST)]
-        waiting = {(start, FIRST)}
-        while queue:
-            key = queue.pop()
-            waiting.discard(key)
-            new: list[tuple[str, State]] = []
-            found = self._reach(self._old[key[0]].body, {key[1]}, key, new)
-            more = list(new)
-            if found != self._exits[key]:
-                self._exits[key] = found
-                more += self._users.get(key, ())
-            for each in more:
-                if each not in waiting:
-                    waiting.add(each)
-                    queue.append(each)
-
-    def _reach(
-        self, node: Node, states: set[State], user: tuple[str, State], new: list[tuple[str, State]]
-    ) -> set[State]:
-        """The states that a node leads to, as far as is known; rules not met before are `new`."""
-        atom = self._atom(node)
-        if atom is not None:
-            return {out for state in states for out in self._step(node, *atom, state)}
-        match node:
-            case Ref(name):
-                found: set[State] = set()
-                for state in states:
-                    key = name, state
-                    if key not in self._exits:
-                        self._exits[key] = set()
-                        new.append(key)
-                    self._users.setdefault(key, set()).add(user)
-                    found |= self._exits[key]
-                return found
-            case Seq(parts):
-                for part in parts:
-                    states = self._reach(part, states, user, new)
-                return states
-            case Alt(branches):
-                several = [self._reach(branch, states, user, new) for branch in branches]
-                return set().union(*several)
-            case Repeat(body, low, high):
-                found = set(states) if low == 0 else set()
-                seen: list[set[State]] = []
-                count = 0
-                while count != high and states not in seen:
-                    seen.append(states)
-                    states = self._reach(body, states, user, new)
-                    count += 1
-                    if count >= low or states == seen[-1]:
-                        found |= states
-                return found
-        raise AssertionError(node)
-
-    # Rules by state
-
-    def _build(self, node: Node, state: State, rule: Rule) -> Ways:
-        atom = self._atom(node)
-        if atom is not None:
-            return self._step(node, *atom, state)
-        match node:
-            case Ref(name, source, position, end):
-                return {
-                    out: Ref(self._name(name, state, out), source, position, end)
-                    for out in self._exits[name, state]
-                }
-            case Seq(parts):
-                return self._sequence(parts, state, rule)
-            case Alt(branches):
-                several = [self._build(branch, state, rule) for branch in branches]
-                return _either(several)
-            case Repeat(body, low, high):
-                ways = self._build(body, state, rule)
-                if set(ways) <= {state}:
-                    once = ways.get(state)
-                    if once is None:
-                        return {state: Literal("")} if low == 0 else {}
-                    return {state: Repeat(once, low, high)}
-                if max(low, high or 0) > MAX_ROUNDS:
-                    raise rule.error(
-                        f"counting to more than {MAX_ROUNDS} around terminals that look beyond "
-                        "themselves is not supported",
-                        kind=UnsupportedKeyword,
-                    )
-                return self._rounds(body, low, high, state, rule)
-        raise AssertionError(node)
-
-    def _sequence(self, parts: Sequence[Node], state: State, rule: Rule) -> Ways:
-        # Forwards for the states between the parts, backwards for what is left from each: a rule of
-        # its own where several ways lead on, so that nothing is written out twice.
-        steps: list[dict[State, Ways]] = []
-        states = {state}
-        for part in parts:
-            steps.append({each: self._build(part, each, rule) for each in states})
-            states = {out for ways in steps[-1].values() for out in ways}
-        rest: dict[State, Ways] = {each: {each: Literal("")} for each in states}
-        for index in reversed(range(len(parts))):
-            many = len(steps[index]) > 1 or any(len(ways) > 1 for ways in steps[index].values())
-            here: dict[State, Ways] = {}
-            for each, ways in steps[index].items():
-                here[each] = _either(
-                    {out: _then(node, tail) for out, tail in rest[between].items()}
-                    for between, node in ways.items()
-                )
-                if many and index:
-                    key = (id(parts), index, each)
-                    here[each] = self._as_rules(key, here[each], rule)
-            rest = here
-        return rest[state]
-
-    def _rounds(self, body: Node, low: int, high: int | None, state: State, rule: Rule) -> Ways:
-        """A repetition whose body changes the state: rules that go on to themselves."""
-        key = (id(body), low, high, state)
-        if key not in self._made:
-            outs = self._reach(Repeat(body, low, high), {state}, (rule.name, state), [])
-            self._made[key] = {
-                out: f"{rule.name}#{len(self._made)}-{index}" for index, out in enumerate(outs)
-            }
-            ways: list[Ways] = [{state: Literal("")}] if low == 0 else []
-            if high != 0:
-                more = None if high is None else high - 1
-                for between, node in self._build(body, state, rule).items():
-                    rest = self._rounds(body, max(low - 1, 0), more, between, rule)
-                    ways.append({out: _then(node, tail) for out, tail in rest.items()})
-            bodies = _either(ways)
-            for out, name in self._made[key].items():
-                self._add(name, bodies.get(out, Term(self._store.NOTHING, 0)), rule)
-        return self._mentions(self._made[key], rule)
-
-    def _as_rules(self, key: tuple[object, ...], ways: Ways, rule: Rule) -> Ways:
-        if key not in self._made:
-            number = len(self._made)
-            self._made[key] = {
-                out: f"{rule.name}#{number}-{index}" for index, out in enumerate(ways)
-            }
-            for out, name in self._made[key].items():
-                self._add(name, ways[out], rule)
-        return self._mentions(self._made[key], rule)
-
-    @staticmethod
-    def _mentions(names: dict[State, str], rule: Rule) -> Ways:
-        return {out: Ref(name, rule.source, rule.position, rule.end) for out, name in names.items()}
-
-
-def _then(node: Node, rest: Node) -> Node:
-    if rest == Literal(""):
-        return node
-    return Seq((node, rest))
-
-
-def _either(several: Iterable[Ways]) -> Ways:
-    found: dict[State, list[Node]] = {}
-    for ways in several:
-        for out, node in ways.items():
-            found.setdefault(out, []).append(node)
-    return {out: alt(nodes) for out, nodes in found.items()}
+def _holds_blanks(ranges: Ranges) -> bool:
+    """Whether a set holds both blanks that indent, rather than none of them."""
+    held = {any(low <= code <= high for low, high in ranges) for code in (0x09, 0x20)}
+    if len(held) == 2:
+        raise GrammarError("a terminal looks back for one of tab and space, beside an indenter")
+    return held.pop()

@@ -26,6 +26,8 @@ from grammaton.grammar import ebnf_nodes as ebnf
 from grammaton.grammar.ebnf_lower import lower_rules
 from grammaton.grammar.json_schema.lower import grammar_from_json_schema
 from grammaton.grammar.lark.context import in_context
+from grammaton.grammar.lark.indentation import PAREN_TEXTS, Layout, with_indentation
+from grammaton.grammar.lark.indenter import Indenter
 from grammaton.grammar.lark.loader import Loaded, load_lark, resolve
 from grammaton.grammar.lark.needs import NO_NEEDS, Pieces, Settling
 from grammaton.grammar.lark.nodes import (
@@ -42,6 +44,7 @@ from grammaton.grammar.lark.nodes import (
     Repeat,
     Seq,
     Span,
+    Special,
     Substring,
     Text,
     Use,
@@ -76,8 +79,12 @@ def lower_lark(
     import_paths: Sequence[str | PathLike[str]],
     max_ignored: int | None,
     declared: Mapping[str, str | None],
+    indenter: Indenter | None,
+    places: ebnf.TokenPlaces,
 ) -> int:
     """The term of a Lark grammar's start rule; `Grammar.from_lark` says what the arguments are.
+
+    `places` is filled with where tokens are mentioned.
 
     Raises:
         As `Grammar.from_lark`.
@@ -87,12 +94,16 @@ def lower_lark(
     _check_bound(max_ignored)
     loaded = load_lark(text, import_paths)
     _check_declared(declared, loaded.declared)
-    lowering = _Lowering(store, loaded, declared)
+    if indenter is not None and not isinstance(indenter, Indenter):
+        raise GrammarError(f"indenter is an Indenter, not a {type(indenter).__name__}")
+    lowering = _Lowering(store, loaded, declared, indenter)
     lowering.make_ignored(max_ignored)
     rules, first = lowering.rules_from(start)
+    if indenter is not None:
+        rules, first = with_indentation(rules, first, lowering.layout(indenter, max_ignored))
     if lowering.needs_context:
         rules, first = in_context(Settling(store), rules, first, lowering.pieces)
-    return lower_rules(store, rules, first)
+    return lower_rules(store, rules, first, places=places)
 
 
 def _check_bound(value: object) -> None:
@@ -120,8 +131,13 @@ def _check_declared(declared: Mapping[str, str | None], names: set[str]) -> None
 
 class _Lowering:
     def __init__(
-        self, store: TermStore, loaded: Loaded, declared: Mapping[str, str | None]
+        self,
+        store: TermStore,
+        loaded: Loaded,
+        declared: Mapping[str, str | None],
+        indenter: Indenter | None,
     ) -> None:
+        self._indenter = indenter
         self._store = store
         self._loaded = loaded
         self.terminals = Terminals(store, declared)
@@ -131,8 +147,13 @@ class _Lowering:
         self._names: dict[_Key, str] = {}
         self._anonymous: dict[Node, str] = {}
         self._queue: list[tuple[str, Definition, tuple[Node, ...]]] = []
-        self._skip: tuple[ebnf.Node, ...] = ()
+        self._skip: tuple[ebnf.Ref, ...] = ()
         self._taken: dict[str, int] = {}
+        self._ignored = store.EMPTY
+        self._lines: dict[str, tuple[int, Span]] = {}
+        """The newline terminal, by its name: what it matches."""
+        self._named: dict[str, str] = {}
+        """By the name of a terminal, its rule."""
 
     @property
     def needs_context(self) -> bool:
@@ -141,9 +162,11 @@ class _Lowering:
 
     def make_ignored(self, most: int | None) -> None:
         """Makes the rule for text between terminals, at most `most` characters of it."""
-        if not self._loaded.ignored or most == 0:
-            return
         store = self._store
+        if not self._loaded.ignored or most == 0:
+            if self._indenter is not None:
+                self._skip_with(store.EMPTY, next(iter(self._loaded.scope.names.values())).span)
+            return
         found = [
             self.terminals.ignored(ignore.body, ignore.span) for ignore in self._loaded.ignored
         ]
@@ -152,13 +175,69 @@ class _Lowering:
             term = store.repeat(store.union(single), 0, most)
         else:
             term = store.repeat(store.union([term for term, _ in found]), 0, None)
-            if most is not None:
-                characters = store.repeat(store.chars([(0, 0x10FFFF)]), 0, most)
-                term = store.intersect([term, characters])
-        span = self._loaded.ignored[0].span
+            term = self._at_most(term, most)
+        self._skip_with(term, self._loaded.ignored[0].span)
+
+    def _at_most(self, term: int, most: int | None) -> int:
+        if most is None:
+            return term
+        store = self._store
+        return store.intersect([term, store.repeat(store.chars([(0, 0x10FFFF)]), 0, most)])
+
+    def _skip_with(self, term: int, span: Span) -> None:
         name = self._new_name(IGNORED)
         self._add(name, ebnf.Term(term, None), span)
         self._skip = (ebnf.Ref(name, span.source, span.position, span.end),)
+        self._ignored = term
+
+    def layout(self, indenter: Indenter, most: int | None) -> Layout:
+        """What the rules that were made say of lines."""
+        store = self._store
+        newline = self._lines.get(indenter.newline)
+        if newline is None:
+            raise GrammarError(f"no rule of the grammar uses {indenter.newline}, its newline")
+        whole, span = newline
+        blanks = store.repeat(store.chars([(0x09, 0x09), (0x20, 0x20)]), 0, None)
+        anything = store.repeat(store.chars([(0, 0x10FFFF)]), 0, None)
+        lines = store.intersect([whole, store.concat([anything, store.literal(b"\n")])])
+        with_blanks = store.concat([lines, blanks])
+        if store.is_empty(lines) or not store.is_empty(
+            store.intersect([with_blanks, store.complement(whole)])
+        ):
+            raise span.error(
+                f"{indenter.newline} must match a line break and any blanks after it, as "
+                r"/(\r?\n[\t ]*)+/ does",
+                kind=UnsupportedKeyword,
+            )
+        self._add(indenter.newline, ebnf.Term(lines, None), span)
+        for name in (indenter.indent, indenter.dedent):
+            if name not in self.rules.by_name:
+                self._add(name, ebnf.Term(store.NOTHING, 0), span)
+        in_parens = self._new_name("ignored_in_parens")
+        ignored = store.repeat(store.union([self._ignored, whole]), 0, None)
+        self._add(in_parens, ebnf.Term(self._at_most(ignored, most), None), span)
+        no_blank = store.repeat(store.chars([(0, 0x08), (0x0B, 0x1F), (0x21, 0x10FFFF)]), 0, None)
+        begins = store.concat([store.chars([(0, 0x08), (0x0A, 0x1F), (0x21, 0x10FFFF)]), anything])
+        after_margin = store.union([store.EMPTY, store.intersect([self._ignored, begins])])
+        at_end = store.union([store.EMPTY, store.intersect([self._ignored, no_blank])])
+        return Layout(
+            indenter,
+            indenter.newline,
+            indenter.indent,
+            indenter.dedent,
+            self._skip[0].name,
+            in_parens,
+            ebnf.Term(after_margin, None),
+            ebnf.Term(at_end, None),
+            self._parens(indenter.open_parens),
+            self._parens(indenter.close_parens),
+        )
+
+    def _parens(self, names: Sequence[str]) -> frozenset[tuple[str, str]]:
+        """The literals, and the rules of terminals, that are parentheses by name."""
+        found = {("text", PAREN_TEXTS[name]) for name in names if name in PAREN_TEXTS}
+        found |= {("rule", self._named[name]) for name in names if name in self._named}
+        return frozenset(found)
 
     def rules_from(self, start: str) -> tuple[ebnf.Rules, str]:
         """Every rule that the start needs, and the name of the one that is the whole text."""
@@ -222,6 +301,9 @@ class _Lowering:
                 return self._mention(rule, span)
             case Json(schema):
                 return self._skipped(ebnf.Term(self._schema(schema, node.span), None))
+            case Special(names, ids, negated, span):
+                place = span.source, span.position, span.end
+                return self._skipped(ebnf.Tokens(names, ids, negated, *place))
             case Text("", _):
                 return ebnf.Literal("")
             case Text(value, ""):
@@ -244,11 +326,32 @@ class _Lowering:
         return ebnf.Seq((node, *self._skip)) if self._skip else node
 
     def _terminal(self, definition: Definition, span: Span) -> ebnf.Node:
+        if self._indenter is not None and self._is_line(definition):
+            return self._mention(definition.name, span)
         key = id(definition), ()
         if key not in self._names:
             terminal = self.terminals.named(definition)
             self._names[key] = self._terminal_rule(definition.name, terminal, definition.span)
+            self._named[definition.name] = self._names[key]
         return self._skipped(self._mention(self._names[key], span))
+
+    def _is_line(self, definition: Definition) -> bool:
+        """Whether a terminal is the indenter's; what a newline matches is noted."""
+        indenter = self._indenter
+        assert indenter is not None
+        if definition.name in (indenter.indent, indenter.dedent):
+            return True
+        if definition.name != indenter.newline:
+            return False
+        if definition.name not in self._lines:
+            pieces = self.terminals.named(definition).pieces
+            if any(key != NO_NEEDS for key in pieces):
+                raise definition.span.error(
+                    "a newline must not look beyond itself", kind=UnsupportedKeyword
+                )
+            term = pieces.get(NO_NEEDS, self._store.NOTHING)
+            self._lines[definition.name] = term, definition.span
+        return True
 
     def _terminal_rule(self, wanted: str, terminal: Terminal, span: Span) -> str:
         name = self._new_name(wanted)

@@ -164,6 +164,16 @@ class Substring:
 
 
 @dataclass(frozen=True, slots=True)
+class Special:
+    """One token out of some, taken whole; `negated`: out of all others."""
+
+    names: tuple[str, ...]
+    ids: tuple[tuple[int, int], ...]
+    negated: bool
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Instance:
     """A template with its arguments that was made a rule, as an argument of another.
 
@@ -190,6 +200,7 @@ Node = (
     | Not
     | Json
     | Substring
+    | Special
     | Instance
 )
 

@@ -4,7 +4,7 @@ The syntax is that of Lark 1.3 (`lark/load_grammar.py`): names in lower case are
 terminals; a statement ends with its line unless the next one begins with `|`; a comment, `//` or
 `#`, takes the white space and the lines before it along; escapes in literals and regular
 expressions are evaluated as Lark evaluates them, so that `\x5d` in a class is a bracket. Of
-llguidance's dialect: `&`, `~`, `{m,n}`, `%json`, `%regex` and the empty literal; token forms,
+llguidance's dialect: `&`, `~`, `{m,n}`, `%json`, `%regex`, the empty literal and token forms;
 attributes of rules and nested grammars are refused as not supported.
 
 Lark's own reader is not used because it drops the places that errors need, takes 8 s for a megabyte
@@ -33,6 +33,7 @@ from grammaton.grammar.lark.nodes import (
     Scope,
     Seq,
     Span,
+    Special,
     Substring,
     Text,
     Use,
@@ -41,6 +42,7 @@ from grammaton.grammar.lark.nodes import (
     seq,
 )
 from grammaton.grammar.reader import Reader
+from grammaton.grammar.token_forms import read_tokens
 
 _SPACE = re.compile(r"(?:[ \t\f]|\\[ ]*\r?\n|\s*(?://|#)[^\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:\s|\\[ ]*\r?\n|(?://|#)[^\n]*)*")
@@ -54,7 +56,6 @@ _REGEX = re.compile(r"/(?!/)((?:\\/|\\\\|[^/])*?)/([imslux]*)")
 _DIGIT = re.compile(r"[ \t]*[0-9]")
 _COUNTS = re.compile(r"\{[ \t]*[0-9,]")
 _ATTRIBUTE = re.compile(r"\[\s*(\w*)")
-_TOKEN = re.compile(r"<[^>\n]*>?")
 _STATEMENT = re.compile("%[a-z]+")
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]+")
 _EVALUATED = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[nftr])")
@@ -338,13 +339,8 @@ class _Parser(Reader):
         if char == "/":
             return self._regex()
         if char == "<":
-            found = self.match(_TOKEN)
-            raise self.error(
-                f"special tokens are not supported yet: {found[0] if found else char}",
-                start,
-                self.at,
-                kind=UnsupportedKeyword,
-            )
+            form = read_tokens(self, start)
+            return Special(form.names, form.ids, form.negated, self._span(start))
         if char == "%":
             return self._embedded()
         found = self.match(_NAME)

@@ -35,6 +35,7 @@ from grammaton.grammar.lark.nodes import (
     Repeat,
     Seq,
     Span,
+    Special,
     Substring,
     Text,
     Use,
@@ -244,6 +245,8 @@ class Terminals:
                 return _of_term(substring_term(store, chunks))
             case Json():
                 raise node.span.error("a JSON Schema can stand in a rule, not in a terminal")
+            case Special():
+                raise node.span.error("a special token can stand in a rule, not in a terminal")
             case Use() | Instance():
                 raise _template_in_terminal(node)
 

@@ -2,6 +2,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <utility>
+#include <vector>
+
 #include "grammar/terms.hpp"
 
 namespace nb = nanobind;
@@ -10,6 +13,11 @@ namespace grammaton {
 
 // A grammaton.Limits, or None for the defaults.
 Limits limits_of(const nb::object& limits);
+
+using Ranges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+
+// Ranges of token ids; a reversed one is a GrammarFault.
+std::vector<IdRange> id_ranges(const Ranges& ranges);
 
 // One level of a term's structure, a parameter's bits and counters, a rule's name: for printing.
 // Terms and rules of the caller are checked (GrammarFault).

@@ -1,5 +1,6 @@
 // TokenIndex, Constraint and Matcher for Python. The GIL is released around every mask and step;
 // buffers and ids are checked before.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -60,16 +61,23 @@ void bind_index(nb::module_& m) {
       .def(
           "__init__",
           [](Constraint* self, TermStore& store, std::uint64_t start,
-             std::shared_ptr<TokenIndex> index, const nb::object& limits) {
+             std::shared_ptr<TokenIndex> index, const nb::object& limits,
+             const std::vector<std::pair<std::uint32_t, Ranges>>& tokens) {
             if (start >= store.size()) throw GrammarFault("the start term is not of this store");
             const Limits bounds = limits_of(limits);
             // Making a constraint may add terms to the store it reads, and other threads may use
             // that meanwhile: a copy costs a few per cent of what is done with it.
             TermStore source = store;
+            for (const auto& [set, ids] : tokens) {
+              if (set >= source.token_set_count())
+                throw GrammarFault("token set " + std::to_string(set) + " is not of this store");
+              source.resolve_tokens(set, id_ranges(ids));
+            }
             const WithoutGil release;
             new (self) Constraint(source, static_cast<Term>(start), std::move(index), bounds);
           },
-          arg("store"), arg("start"), arg("index"), arg("limits") = nb::none())
+          arg("store"), arg("start"), arg("index"), arg("limits") = nb::none(),
+          arg("tokens") = std::vector<std::pair<std::uint32_t, Ranges>>{})
       .def("__repr__",
            [](Constraint& self) {
              const WithoutGil release;

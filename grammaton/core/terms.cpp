@@ -15,8 +15,6 @@ namespace grammaton {
 
 namespace {
 
-using Ranges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
-
 // Bounds the terms made in a scope, also when it is left by an exception.
 class StepBudget {
  public:
@@ -108,6 +106,13 @@ Condition condition_of(const nb::handle& item) {
     condition.index = checked_index(number(parts[1]));
     condition.low = checked_value(number(parts[2]));
     condition.high = checked_value(number(parts[3]));
+  } else if (op == "below" && parts.size() == 4) {
+    condition.op = Condition::Op::Below;
+    condition.index = checked_index(number(parts[1]));
+    condition.low = checked_index(number(parts[2]));
+    std::int32_t offset = 0;
+    if (!nb::try_cast(parts[3], offset)) throw GrammarFault("an offset is a 32-bit integer");
+    condition.high = static_cast<std::uint32_t>(offset);
   } else {
     throw GrammarFault("unknown template condition `" + op + "`");
   }
@@ -127,6 +132,10 @@ Update update_of(const nb::handle& item) {
   } else if (op == "add" && parts.size() == 4) {
     update.op = Update::Op::Add;
     update.value = checked_value(number(parts[2]));
+    update.cap = checked_value(number(parts[3]));
+  } else if (op == "copy" && parts.size() == 4) {
+    update.op = Update::Op::Copy;
+    update.value = checked_index(number(parts[2]));
     update.cap = checked_value(number(parts[3]));
   } else {
     throw GrammarFault("unknown template update `" + op + "`");
@@ -167,6 +176,10 @@ nb::tuple to_tuple(const Alternative& alternative) {
       case Condition::Op::Between:
         conditions.append(nb::make_tuple("between", c.index, c.low, c.high));
         break;
+      case Condition::Op::Below:
+        conditions.append(
+            nb::make_tuple("below", c.index, c.low, static_cast<std::int32_t>(c.high)));
+        break;
     }
   }
   nb::list updates;
@@ -181,6 +194,9 @@ nb::tuple to_tuple(const Alternative& alternative) {
       case Update::Op::Add:
         updates.append(nb::make_tuple("add", u.index, u.value, u.cap));
         break;
+      case Update::Op::Copy:
+        updates.append(nb::make_tuple("copy", u.index, u.value, u.cap));
+        break;
     }
   }
   const std::int64_t next =
@@ -193,6 +209,15 @@ nb::tuple term_tuple(const std::vector<Term>& terms) {
   nb::list items;
   for (const Term t : terms) items.append(t);
   return nb::tuple(items);
+}
+
+// (names, ids, negated)
+nb::tuple token_set_tuple(const TokenSet& set) {
+  nb::list names;
+  for (const std::string& name : set.names) names.append(name);
+  nb::list ids;
+  for (const IdRange& range : set.ids) ids.append(nb::make_tuple(range.low, range.high));
+  return nb::make_tuple(nb::tuple(names), nb::tuple(ids), set.negated);
 }
 
 nb::tuple node_of(const TermStore& store, Term t) {
@@ -240,7 +265,8 @@ nb::tuple node_of(const TermStore& store, Term t) {
       return nb::make_tuple("repeat", n.a, n.b,
                             n.c == kUnbounded ? nb::object(nb::none()) : nb::object(nb::int_(n.c)));
     case Kind::Call:
-      return nb::make_tuple("call", n.a, n.b);
+      return nb::make_tuple("call", n.a,
+                            n.b == kInherited ? nb::object(nb::none()) : nb::object(nb::int_(n.b)));
     case Kind::Json:
       if (n.b == 0) return nb::make_tuple("json", n.a);
       break;
@@ -255,6 +281,10 @@ nb::tuple node_of(const TermStore& store, Term t) {
         edges.append(nb::make_tuple(pairs[i], pairs[i + 1]));
       return nb::make_tuple("keys", nb::tuple(edges));
     }
+    case Kind::Margin:
+      return nb::make_tuple("margin", n.a, n.b, n.c != 0);
+    case Kind::Token:
+      return nb::make_tuple("tokens") + token_set_tuple(store.token_set(n.a));
     case Kind::JsonRaw:
     case Kind::NoSplit:
     case Kind::KeyDigits:
@@ -290,6 +320,18 @@ CodeRanges ranges_of(const Ranges& ranges) {
 std::string_view view(const nb::bytes& data) { return {data.c_str(), data.size()}; }
 
 }  // namespace
+
+std::vector<IdRange> id_ranges(const Ranges& ranges) {
+  std::vector<IdRange> result;
+  for (const auto& [low, high] : ranges) {
+    if (low > high) {
+      throw GrammarFault("the token ids " + std::to_string(low) + " to " + std::to_string(high) +
+                         " are reversed");
+    }
+    result.push_back({low, high});
+  }
+  return result;
+}
 
 nb::tuple node_tuple(const TermStore& store, std::uint64_t term) {
   return node_of(store, checked(store, term));
@@ -380,6 +422,21 @@ void bind_terms(nb::module_& m) {
                                static_cast<std::uint32_t>(places));
           },
           arg("divisor"), arg("places") = 0)
+      .def(
+          "tokens",
+          [](TermStore& s, std::vector<std::string> names, const Ranges& ids, bool negated) {
+            return s.token({std::move(names), id_ranges(ids), negated});
+          },
+          arg("names") = std::vector<std::string>{}, arg("ids") = Ranges{}, arg("negated") = false)
+      .def(
+          "token_sets",
+          [](TermStore& s, std::uint64_t t) {
+            nb::list found;
+            for (const std::uint32_t set : s.token_sets_of(checked(s, t)))
+              found.append(nb::make_tuple(set) + token_set_tuple(s.token_set(set)));
+            return found;
+          },
+          arg("term"))
       .def("rule", &TermStore::rule, arg("name"))
       .def(
           "define",
@@ -403,11 +460,18 @@ void bind_terms(nb::module_& m) {
           arg("bits") = Ids{}, arg("counters") = Ids{})
       .def(
           "call",
-          [](TermStore& s, std::uint64_t rule, std::uint64_t param) {
-            param_tuple(s, param);
-            return s.call(checked_rule(s, rule), static_cast<Param>(param));
+          [](TermStore& s, std::uint64_t rule, const std::optional<std::uint64_t>& param) {
+            if (!param) return s.call(checked_rule(s, rule), kInherited);
+            param_tuple(s, *param);
+            return s.call(checked_rule(s, rule), static_cast<Param>(*param));
           },
-          arg("rule"), arg("param") = 0)
+          arg("rule"), arg("param").none() = 0)
+      .def(
+          "margin",
+          [](TermStore& s, std::uint64_t counter, std::uint64_t tab, bool some) {
+            return s.margin(checked_index(counter), checked_index(tab), some);
+          },
+          arg("counter"), arg("tab"), arg("some") = false)
       .def(
           "import_term",
           [](TermStore& s, TermStore& other, std::uint64_t t) {
