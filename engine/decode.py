@@ -267,7 +267,8 @@ class Run:
             if job.forced or row.must_end:
                 return
         token = self._choose(row, logits)
-        if token in self._eos:
+        # Where the text can't end yet, an end of sequence is a token that the grammar names.
+        if token in self._eos and (job is None or job.is_complete):
             row.tokens.append(token)
             self._count(row, sampled=True)
             yield from self._finish(row, "eos")
@@ -326,7 +327,7 @@ class Run:
             text=row.stream.text,
             token_ids=row.tokens,
             finish_reason=reason,
-            is_complete=_is_complete(row.request.constraint, row.stream.text, reason),
+            is_complete=_is_complete(row, reason),
             stopped_by=row.stream.stopped_by,
             error=error,
             metrics=row.metrics,
@@ -336,13 +337,15 @@ class Run:
             yield row.index, piece
 
 
-def _is_complete(constraint: SupportsConstraint | None, text: str, reason: FinishReason) -> bool:
+def _is_complete(row: _Row, reason: FinishReason) -> bool:
     if reason in ("grammar", "eos"):
         return True
     if reason == "error":
         return False
+    constraint = row.request.constraint
     if constraint is None:
         return reason == "stop"
-    # A stop string or a limit may have cut inside a token, so the text itself is asked.
     matcher = constraint.matcher()
-    return matcher.accept_bytes(text.encode()) and matcher.is_complete
+    if reason == "stop":  # which may have cut inside a token, so the text is asked
+        return matcher.accept_bytes(row.stream.text.encode()) and matcher.is_complete
+    return all(map(matcher.accept, row.tokens)) and matcher.is_complete

@@ -86,7 +86,7 @@ def lower_rules(
     lowering = _Lowering(store, rules, {} if places is None else places)
     term = lowering.start(start)
     if store.is_empty(term):
-        shown = start.split("#")[0]  # what stands behind it, front ends added
+        shown = start.split("#")[0].split("@")[0]  # what stands behind it, front ends added
         raise rules.by_name[start].error(
             f"{shown} can never end: every way through it needs a rule that needs itself, "
             "or a part that no text matches",

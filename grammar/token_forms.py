@@ -1,4 +1,4 @@
-"""Tokens as they are written in Lark and GBNF texts: `<|name|>`, `<[12,20-30]>`, `<[^12]>`, `<[*]>`.
+"""Tokens as Lark and GBNF texts write them: `<|name|>`, `<[12,20-30]>`, `<[^12]>`, `<[*]>`.
 
 A token form stands for one token out of a set, taken whole, whatever it spells. A name is kept with
 its angle brackets; which ids it has is for a vocabulary to say. `^` and `*` mean every token but

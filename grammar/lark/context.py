@@ -114,7 +114,7 @@ class _Context(Product[State]):
         if node.some:
             return {blank: node}
         raise UnsupportedKeyword(
-            "terminals that look back at blanks or line breaks, beside an indenter, are not supported"
+            "terminals that look back at blanks or line breaks are not supported beside an indenter"
         )
 
     def _check_open(self, state: State) -> None:

@@ -46,6 +46,8 @@ AT_LINE: State = "at line"
 AT_END: State = "at end"
 IN_PARENS: State = "in parens"
 
+PARENS = "parens"
+
 PAREN_TEXTS = {"LPAR": "(", "RPAR": ")", "LSQB": "[", "RSQB": "]", "LBRACE": "{", "RBRACE": "}"}
 """Lark's names for the literals of parentheses."""
 
@@ -150,7 +152,7 @@ class _Blocks:
 
     def _rule(self, kind: str, parts: list[Node], rule: Rule) -> Ref:
         self._count += 1
-        name = f"{kind}#{self._count}"
+        name = f"{kind}@{self._count}"
         last = parts.pop() if kind == "block" else None
         body: list[Node] = self._sequence(parts, rule)
         if last is not None:
@@ -167,8 +169,8 @@ class _Blocks:
 
     def _unbalanced(self, rule: Rule) -> UnsupportedKeyword:
         error = rule.error(
-            f"beside an indenter, {self._layout.indenter.indent} and a parenthesis must be closed in "
-            f"the sequence in which they stand, and in rule {rule.name} one is not",
+            f"beside an indenter, {self._layout.indenter.indent} and a parenthesis must be closed "
+            f"in the sequence in which they stand, and in rule {rule.name} one is not",
             kind=UnsupportedKeyword,
         )
         assert isinstance(error, UnsupportedKeyword)
@@ -189,16 +191,16 @@ class _Blocks:
         return None
 
 
-PARENS = "parens"
-
-
 class _Indentation(Product[State]):
+    _sign = "@"
+
     def __init__(self, rules: Rules, layout: Layout) -> None:
         super().__init__(rules, IN_LINE)
         self._layout = layout
         self._margin = Margin(layout.indenter.tab_length, some=False)
         rule = rules.by_name[layout.ignored]
         self._in_parens = Ref(layout.ignored_in_parens, rule.source, rule.position, rule.end)
+        self._with_text_first = _with_text_first(rules, layout)
 
     def whole(self, start: str) -> tuple[Rules, str]:
         for rule in self._old.values():
@@ -228,7 +230,7 @@ class _Indentation(Product[State]):
                 return {}
             case Ref(layout.dedent):
                 return self._dedent(state)
-            case Ref(name) if name.startswith(f"{PARENS}#") and state in (AT_LINE, AT_END):
+            case Ref(name) if name.startswith(f"{PARENS}@") and state in (AT_LINE, AT_END):
                 return {}
             case Indent() if state != AT_LINE:
                 return {}
@@ -256,10 +258,59 @@ class _Indentation(Product[State]):
         if isinstance(node, Indent):
             tab, most = node.tab, node.most
             return Entry(node.block, IN_LINE, lambda ref: Indent(ref, tab, most), lambda out: out)
-        if isinstance(node, Ref) and node.name.startswith(f"{PARENS}#") and state == IN_LINE:
+        if isinstance(node, Ref) and node.name.startswith(f"{PARENS}@") and state == IN_LINE:
             ignored = self._in_parens
             return Entry(node, IN_PARENS, lambda ref: Seq((ignored, ref)), lambda _: IN_LINE)
+        if isinstance(node, Ref) and state == AT_LINE and node.name in self._with_text_first:
+            before = self._margin, self._layout.after_margin
+            return Entry(node, IN_LINE, lambda ref: Seq((*before, ref)), lambda out: out)
         return super()._entered(node, state)
+
+
+def _with_text_first(rules: Rules, layout: Layout) -> set[str]:
+    """The rules that begin with text, whatever way they go: a margin can stand before them."""
+    empty: set[str] = set()
+    other: set[str] = set()
+
+    def visit(node: Node) -> tuple[bool, bool]:
+        """Whether a part may be empty, and whether it may begin with something else than text."""
+        if is_terminal(node, layout):
+            return False, False
+        match node:
+            case Ref(layout.dedent):
+                return True, True
+            case Ref(layout.newline):
+                return False, True
+            case Ref(name):
+                return name in empty, name in other
+            case Literal(""):
+                return True, False
+            case Seq(parts):
+                begins = False
+                for part in parts:
+                    may_be_empty, part_begins = visit(part)
+                    begins = begins or part_begins
+                    if not may_be_empty:
+                        return False, begins
+                return True, begins
+            case Alt(branches):
+                found = [visit(branch) for branch in branches]
+                return any(e for e, _ in found), any(b for _, b in found)
+            case Repeat(body, low):
+                may_be_empty, begins = visit(body)
+                return may_be_empty or low == 0, begins
+        return False, True
+
+    size = -1
+    while size != len(empty) + len(other):
+        size = len(empty) + len(other)
+        for name, rule in rules.by_name.items():
+            may_be_empty, begins = visit(rule.body)
+            if may_be_empty:
+                empty.add(name)
+            if begins:
+                other.add(name)
+    return set(rules.by_name) - empty - other
 
 
 def is_terminal(node: Node, layout: Layout) -> bool:

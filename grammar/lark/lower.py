@@ -218,8 +218,13 @@ class _Lowering:
         self._add(in_parens, ebnf.Term(self._at_most(ignored, most), None), span)
         no_blank = store.repeat(store.chars([(0, 0x08), (0x0B, 0x1F), (0x21, 0x10FFFF)]), 0, None)
         begins = store.concat([store.chars([(0, 0x08), (0x0A, 0x1F), (0x21, 0x10FFFF)]), anything])
-        after_margin = store.union([store.EMPTY, store.intersect([self._ignored, begins])])
-        at_end = store.union([store.EMPTY, store.intersect([self._ignored, no_blank])])
+        after_margin, at_end = (
+            store.union([store.EMPTY, store.NOTHING if store.is_empty(some) else some])
+            for some in (
+                store.intersect([self._ignored, begins]),
+                store.intersect([self._ignored, no_blank]),
+            )
+        )
         return Layout(
             indenter,
             indenter.newline,

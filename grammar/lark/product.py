@@ -53,12 +53,14 @@ class Entry(Generic[S]):
 
 
 class Product(Generic[S]):
-    """Rules by state.
+    """Rules by state. The names of those that are made have `_sign` in them.
 
     Args:
         rules: the rules of the grammar.
         first: the state at the start of a text.
     """
+
+    _sign = "#"
 
     def __init__(self, rules: Rules, first: S) -> None:
         self._old = rules.by_name
@@ -97,7 +99,7 @@ class Product(Generic[S]):
             for out in self._exits[start, self._first]
             if self._may_end(out)
         ]
-        name = f"{start}#whole"
+        name = f"{start}{self._sign}whole"
         self._add(name, alt([*ends]) if ends else Term(TermStore.NOTHING, 0), rule)
         return name
 
@@ -108,7 +110,7 @@ class Product(Generic[S]):
         if state == out == self._first:
             return name
         numbers = (self._numbers.setdefault(each, len(self._numbers)) for each in (state, out))
-        return "#".join([name, *map(str, numbers)])
+        return self._sign.join([name, *map(str, numbers)])
 
     # Which states a rule leads to
 
@@ -252,9 +254,7 @@ class Product(Generic[S]):
         key = (id(body), low, high, state)
         if key not in self._made:
             outs = self._reach(Repeat(body, low, high), {state}, (rule.name, state), [])
-            self._made[key] = {
-                out: f"{rule.name}#{len(self._made)}-{index}" for index, out in enumerate(outs)
-            }
+            self._made[key] = {out: self._part_name(rule, index) for index, out in enumerate(outs)}
             ways: list[Mapping[S, Node]] = [{state: Literal("")}] if low == 0 else []
             if high != 0:
                 more = None if high is None else high - 1
@@ -266,12 +266,12 @@ class Product(Generic[S]):
                 self._add(name, bodies.get(out, Term(TermStore.NOTHING, 0)), rule)
         return self._mentions(self._made[key], rule)
 
+    def _part_name(self, rule: Rule, index: int) -> str:
+        return f"{rule.name}{self._sign}{len(self._made)}-{index}"
+
     def _as_rules(self, key: tuple[object, ...], ways: dict[S, Node], rule: Rule) -> dict[S, Node]:
         if key not in self._made:
-            number = len(self._made)
-            self._made[key] = {
-                out: f"{rule.name}#{number}-{index}" for index, out in enumerate(ways)
-            }
+            self._made[key] = {out: self._part_name(rule, index) for index, out in enumerate(ways)}
             for out, name in self._made[key].items():
                 self._add(name, ways[out], rule)
         return self._mentions(self._made[key], rule)

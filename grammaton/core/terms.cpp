@@ -284,7 +284,7 @@ nb::tuple node_of(const TermStore& store, Term t) {
     case Kind::Margin:
       return nb::make_tuple("margin", n.a, n.b, n.c != 0);
     case Kind::Token:
-      return nb::make_tuple("tokens") + token_set_tuple(store.token_set(n.a));
+      return nb::tuple(nb::make_tuple("tokens") + token_set_tuple(store.token_set(n.a)));
     case Kind::JsonRaw:
     case Kind::NoSplit:
     case Kind::KeyDigits:

@@ -194,7 +194,7 @@ def test_a_token_among_the_text_is_a_choice() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "place"),
     [
-        ("start: a\na: <|z|>", "has no token <|z|>; special tokens are <|x|>, <|y|>", (2, 4)),
+        ("start: a\na: <|z|>", "this vocabulary has no token <|z|>; special tokens are <|", (2, 4)),
         ("start: <[3,9]>", "token id 9 is out of range; the vocabulary has ids 0 to 8", (1, 8)),
     ],
 )
