@@ -180,7 +180,7 @@ class _Lowering:
             self._indents[key] = rule
             block = self._rule(node.block.name)
             alternatives: list[Alternative] = []
-            for blank, width in ((b" ", 1), (b"\t", node.tab)):
+            for blank, width in ((b" ", 1), (b"\t", node.tab)) if node.tab else ((b" ", 1),):
                 head = store.literal(blank)
                 on: list[Condition] = [("below", 1, 0, node.most - width)]
                 alternatives.append((head, rule, store.EMPTY, on, [("add", 1, width, MAX_REPEAT)]))

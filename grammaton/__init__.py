@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         VocabularyError,
     )
     from grammaton.grammar.grammar import Grammar
+    from grammaton.grammar.lark.indenter import Indenter
     from grammaton.index import ConstraintCache, Vocabulary, compile
     from grammaton.limits import Limits
 
@@ -42,6 +43,7 @@ __all__ = [
     "Grammar",
     "GrammarError",
     "GrammatonError",
+    "Indenter",
     "LimitExceeded",
     "Limits",
     "Matcher",
@@ -61,6 +63,7 @@ _HOMES = {
     "fill_masks": "grammaton._core",
     "ConstraintCache": "grammaton.index",
     "Grammar": "grammaton.grammar.grammar",
+    "Indenter": "grammaton.grammar.lark.indenter",
     "Vocabulary": "grammaton.index",
     "compile": "grammaton.index",
     "Engine": "grammaton.engine",

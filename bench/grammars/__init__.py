@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from grammaton import Grammar
+from grammaton import Grammar, Indenter
 
 FOLDER = Path(__file__).parent
 Notation = Literal["lark", "gbnf", "ebnf"]
@@ -46,10 +46,14 @@ class Sample:
     def grammar(self) -> Grammar:
         """Reads it."""
         if self.notation == "lark":
-            return Grammar.from_lark(self.source)
+            return Grammar.from_lark(self.source, indenter=INDENTERS.get(self.name))
         if self.notation == "gbnf":
             return Grammar.from_gbnf(self.source)
         return Grammar.from_ebnf(self.source)
+
+
+INDENTERS = {"python": Indenter(max_step=8)}
+"""What indentation means in the grammars that have it."""
 
 
 def load_all() -> list[Sample]:
@@ -66,6 +70,12 @@ def _check_arithmetic(text: str) -> object:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # calling a number, which Python parses all the same
         return ast.parse(text.strip(" "), mode="eval")
+
+
+def _check_python(text: str) -> object:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # calling a string, which Python parses all the same
+        return ast.parse(text.lstrip(" "))
 
 
 def _check_sql(text: str) -> None:
@@ -98,6 +108,7 @@ CHECKS: dict[str, Callable[[str], object]] = {
     "arithmetic": _check_arithmetic,
     "json": json.loads,
     "lua": _check_lua,
+    "python": _check_python,
     "regex": _check_regex,
     "sql": _check_sql,
     "xml": xml.etree.ElementTree.fromstring,
@@ -120,6 +131,15 @@ TEXTS: dict[str, tuple[str, ...]] = {
         'for key, value in pairs({a=1, ["b c"]=2, 3}) do\n'
         '  io.write(key, "=", value, "\\n")\nend\n',
         "local t = {}\nwhile #t < 10 and not done do\n  t[#t + 1] = t.x:get(#t)\nend\nreturn t\n",
+    ),
+    "python": (
+        "import os.path\n\n\n@cache\ndef total(items, start):  # of all\n    if not items:\n"
+        "        return start\n    elif len(items) == 1:\n      return items[0] + start\n"
+        "    for item in items:\n        start += item.size * 2\n    return start\n",
+        "class Point(Base):\n  def norm(self): return (self.x * 2\n      + self.y) \n\n"
+        "  limit = -1\n",
+        'try:\n    data = {"a": [x for x in y if x not in z], "b": None}\nexcept KeyError as e:\n'
+        "    raise e\nfinally:\n    with f(1, 2,) as g:\n        while True: pass\n",
     ),
     "regex": (
         r"^(?:[A-Za-z_]\w*|\d+(?:\.\d+)?)$",

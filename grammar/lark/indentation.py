@@ -37,7 +37,6 @@ from grammaton.grammar.ebnf_nodes import (
     Seq,
     Term,
 )
-from grammaton.grammar.lark.indenter import Indenter
 from grammaton.grammar.lark.product import Entry, Product
 
 State = OneOf["in line", "at line", "at end", "in parens"]
@@ -57,8 +56,9 @@ class Layout:
     """What the rules of a grammar say of lines.
 
     Attributes:
-        indenter: the names and widths.
         newline, indent, dedent: the names of the rules that stand for them.
+        tab: the columns that a tab counts as, 0 where newlines take none.
+        max_step: the most columns from one level to the next.
         ignored: the rule that follows every other terminal, for ignored text.
         ignored_in_parens: the same between parentheses, where newlines are ignored, too.
         after_margin: ignored text that does not begin with a blank, or none.
@@ -66,10 +66,11 @@ class Layout:
         opens, closes: the parentheses, as ("text", literal) and ("rule", name of a terminal's).
     """
 
-    indenter: Indenter
     newline: str
     indent: str
     dedent: str
+    tab: int
+    max_step: int
     ignored: str
     ignored_in_parens: str
     after_margin: Term
@@ -125,7 +126,7 @@ class _Blocks:
             if _is_ref(part, layout.indent):
                 end = self._closing(parts, at, rule)
                 inner = self._rule("block", parts[at + 1 : end + 1], rule)
-                found.append(Indent(inner, layout.indenter.tab_length, layout.indenter.max_step))
+                found.append(Indent(inner, layout.tab, layout.max_step))
                 at = end + 1
             elif self._opens(part):
                 end = self._closing(parts, at, rule)
@@ -169,7 +170,7 @@ class _Blocks:
 
     def _unbalanced(self, rule: Rule) -> UnsupportedKeyword:
         error = rule.error(
-            f"beside an indenter, {self._layout.indenter.indent} and a parenthesis must be closed "
+            f"beside an indenter, {self._layout.indent} and a parenthesis must be closed "
             f"in the sequence in which they stand, and in rule {rule.name} one is not",
             kind=UnsupportedKeyword,
         )
@@ -197,7 +198,7 @@ class _Indentation(Product[State]):
     def __init__(self, rules: Rules, layout: Layout) -> None:
         super().__init__(rules, IN_LINE)
         self._layout = layout
-        self._margin = Margin(layout.indenter.tab_length, some=False)
+        self._margin = Margin(layout.tab, some=False)
         rule = rules.by_name[layout.ignored]
         self._in_parens = Ref(layout.ignored_in_parens, rule.source, rule.position, rule.end)
         self._with_text_first = _with_text_first(rules, layout)
@@ -250,7 +251,7 @@ class _Indentation(Product[State]):
             return {}
         ways: dict[State, Node] = {AT_END: Literal("")}
         if state == AT_LINE:
-            last = Margin(self._layout.indenter.tab_length, some=True)
+            last = Margin(self._layout.tab, some=True)
             ways = {AT_LINE: Literal(""), AT_END: Seq((last, self._layout.at_end))}
         return ways
 

@@ -197,18 +197,15 @@ class _Lowering:
         if newline is None:
             raise GrammarError(f"no rule of the grammar uses {indenter.newline}, its newline")
         whole, span = newline
-        blanks = store.repeat(store.chars([(0x09, 0x09), (0x20, 0x20)]), 0, None)
         anything = store.repeat(store.chars([(0, 0x10FFFF)]), 0, None)
         lines = store.intersect([whole, store.concat([anything, store.literal(b"\n")])])
-        with_blanks = store.concat([lines, blanks])
-        if store.is_empty(lines) or not store.is_empty(
-            store.intersect([with_blanks, store.complement(whole)])
-        ):
+        if not self._goes_on(lines, [(0x20, 0x20)], whole):
             raise span.error(
                 f"{indenter.newline} must match a line break and any blanks after it, as "
                 r"/(\r?\n[\t ]*)+/ does",
                 kind=UnsupportedKeyword,
             )
+        tabs = self._goes_on(lines, [(0x09, 0x09), (0x20, 0x20)], whole)
         self._add(indenter.newline, ebnf.Term(lines, None), span)
         for name in (indenter.indent, indenter.dedent):
             if name not in self.rules.by_name:
@@ -226,10 +223,11 @@ class _Lowering:
             )
         )
         return Layout(
-            indenter,
             indenter.newline,
             indenter.indent,
             indenter.dedent,
+            indenter.tab_length if tabs else 0,
+            indenter.max_step,
             self._skip[0].name,
             in_parens,
             ebnf.Term(after_margin, None),
@@ -237,6 +235,13 @@ class _Lowering:
             self._parens(indenter.open_parens),
             self._parens(indenter.close_parens),
         )
+
+    def _goes_on(self, lines: int, blanks: list[tuple[int, int]], whole: int) -> bool:
+        """Whether any of these blanks may follow each of some texts within a language."""
+        store = self._store
+        longer = store.concat([lines, store.repeat(store.chars(blanks), 0, None)])
+        outside = store.intersect([longer, store.complement(whole)])
+        return not store.is_empty(lines) and store.is_empty(outside)
 
     def _parens(self, names: Sequence[str]) -> frozenset[tuple[str, str]]:
         """The literals, and the rules of terminals, that are parentheses by name."""

@@ -84,13 +84,6 @@ def test_the_start_can_be_any_rule() -> None:
         Grammar.from_gbnf(text, start="c")
 
 
-def test_token_forms_are_refused_as_unsupported() -> None:
-    for token in ("<think>", "<[1000]>", "!<[1000]>", "!<think>"):
-        with pytest.raises(UnsupportedKeyword) as caught:
-            Grammar.from_gbnf(f'root ::= "a" {token} "b"')
-        assert token in caught.value.message
-
-
 @pytest.mark.parametrize(
     "form",
     [
