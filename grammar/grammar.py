@@ -335,7 +335,7 @@ class Grammar:
             if isinstance(token, str):
                 names.append(check_utf8(token, "the name of a token"))
                 continue
-            several = range(token, token + 1) if isinstance(token, int) else token
+            several: object = range(token, token + 1) if isinstance(token, int) else token
             if not isinstance(several, range) or isinstance(token, bool) or several.step != 1:
                 raise GrammarError(f"a token is a name, an id or a range of ids, not {token!r}")
             if several:

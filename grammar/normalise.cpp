@@ -116,9 +116,10 @@ class Copy {
     // A plain rule has one body, whatever the parameter, unless it passes it on.
     const RuleInfo& info = source_.rule_info(source_rule);
     const bool plain = facts_.ends && !info.is_template && !info.inherits;
-    const Param param = plain                        ? 0
-                        : source_param == kInherited ? kInherited
-                                                     : target_.param(source_.param_value(source_param));
+    const Param param = plain ? 0
+                        : source_param == kInherited
+                            ? kInherited
+                            : target_.param(source_.param_value(source_param));
     const Term made = target_.call(rule(source_rule), param);
     if (!facts_.nullable || !facts_.nullable(source_rule)) return made;
     return facts_.has_text(source_rule) ? target_.join({kEmpty, made}) : kEmpty;

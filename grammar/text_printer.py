@@ -212,10 +212,7 @@ class _Printer:
             case ("multiples", divisor, places):
                 return f"multiples({divisor}, {places})", _ATOM
             case ("tokens", tuple(names), tuple(ids), bool(negated)):
-                items = [f'"{_escaped(name)}"' for name in names]
-                items += [f"{low}..{high}" if high > low else f"{low}" for low, high in ids]
-                word = "other_tokens" if negated else "tokens"
-                return f"{word}({', '.join(items)})", _ATOM
+                return token_set(names, ids, negated=negated), _ATOM
             case ("json", int(inner)):
                 return f"json({self._texts[inner][0]})", _ATOM
             case ("complement", int(inner)):
@@ -267,8 +264,11 @@ def _joined(separator: str, operands: dict[str, int], level: int) -> tuple[str, 
     return separator.join(sorted(operands)), level
 
 
-def _escaped(text: str) -> str:
-    return "".join(escape(ord(char), LITERAL_SPECIAL) for char in text)
+def token_set(names: Sequence[str], ids: Sequence[tuple[int, int]], *, negated: bool) -> str:
+    """One token of a set, given as names and inclusive ranges of ids, as it stands in a text."""
+    items = ['"' + "".join(escape(ord(c), LITERAL_SPECIAL) for c in name) + '"' for name in names]
+    items += [f"{low}..{high}" if high > low else f"{low}" for low, high in ids]
+    return f"{'other_tokens' if negated else 'tokens'}({', '.join(items)})"
 
 
 def _is_ascii(ranges: object) -> bool:

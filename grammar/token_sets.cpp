@@ -1,11 +1,11 @@
 // Tokens that stand for themselves: special tokens by name, ids by range (docs/machine.md).
 //
-// A *token set* is a letter beside the 256 bytes: reading it takes one of its tokens whole, whatever
-// the token spells. Front ends name tokens; a vocabulary resolves names and complements to ids
-// (index/compile.py) before the store is normalised. A term with one inside is no language of bytes,
-// so it has the flag kHasCall: neither `&`, `~` nor json() take it, and no frame mask is made of it.
-// Its row is empty: walks over bytes pass it by, and only the place where a token begins asks for
-// first_tokens().
+// A *token set* is a letter beside the 256 bytes: reading it takes one of its tokens whole,
+// whatever the token spells. Front ends name tokens; a vocabulary resolves names and complements to
+// ids (index/compile.py) before the store is normalised. A term with one inside is no language of
+// bytes, so it has the flag kHasCall: neither `&`, `~` nor json() take it, and no frame mask is
+// made of it. Its row is empty: walks over bytes pass it by, and only the place where a token
+// begins asks for first_tokens().
 #include <algorithm>
 
 #include "grammar/rule_facts.hpp"

@@ -11,6 +11,7 @@ Whether a margin is still to come is the state of a place (product.py):
 
 - `IN_LINE`: no. Text goes on, a newline leads to `AT_LINE`.
 - `AT_LINE`: before text, yes. Only here can a block open, or close without an end of the text.
+- `AT_BLOCK`: no, since an indent was it. Text follows.
 - `AT_END`: the text is over, and open blocks close by themselves.
 - `IN_PARENS`: between parentheses, where newlines are ignored text, and no block opens or closes.
 
@@ -19,7 +20,7 @@ In which order the ways lead is Lark's: newlines take all blanks, so that none m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
@@ -39,9 +40,10 @@ from grammaton.grammar.ebnf_nodes import (
 )
 from grammaton.grammar.lark.product import Entry, Product
 
-State = OneOf["in line", "at line", "at end", "in parens"]
+State = OneOf["in line", "at line", "at block", "at end", "in parens"]
 IN_LINE: State = "in line"
 AT_LINE: State = "at line"
+AT_BLOCK: State = "at block"
 AT_END: State = "at end"
 IN_PARENS: State = "in parens"
 
@@ -63,6 +65,7 @@ class Layout:
         ignored_in_parens: the same between parentheses, where newlines are ignored, too.
         after_margin: ignored text that does not begin with a blank, or none.
         at_end: ignored text without blanks, or none.
+        at_line: what is left of a terminal where it must not begin with a blank; None for all.
         opens, closes: the parentheses, as ("text", literal) and ("rule", name of a terminal's).
     """
 
@@ -75,6 +78,7 @@ class Layout:
     ignored_in_parens: str
     after_margin: Term
     at_end: Term
+    at_line: Callable[[Node], Term | None]
     opens: frozenset[tuple[str, str]]
     closes: frozenset[tuple[str, str]]
 
@@ -224,14 +228,14 @@ class _Indentation(Product[State]):
             case Ref(layout.ignored):
                 return {state: node} if state == IN_LINE else {}
             case Ref(layout.newline):
-                if state == IN_LINE:
+                if state in (IN_LINE, AT_BLOCK):
                     return {AT_LINE: node}
                 if state == AT_LINE:
-                    return {AT_LINE: Seq((self._margin, layout.after_margin, node))}
+                    return {AT_LINE: Seq((*self._before(state), node))}
                 return {}
             case Ref(layout.dedent):
                 return self._dedent(state)
-            case Ref(name) if name.startswith(f"{PARENS}@") and state in (AT_LINE, AT_END):
+            case Ref(name) if name.startswith(f"{PARENS}@") and state not in (IN_LINE, IN_PARENS):
                 return {}
             case Indent() if state != AT_LINE:
                 return {}
@@ -240,11 +244,20 @@ class _Indentation(Product[State]):
     def _text(self, node: Node, text: Node, state: State) -> Mapping[State, Node]:
         if state == IN_LINE:
             return {IN_LINE: node}
-        if state == AT_LINE:
-            return {IN_LINE: Seq((self._margin, self._layout.after_margin, node))}
+        if state in (AT_LINE, AT_BLOCK):
+            left = self._layout.at_line(text)
+            if left is not None:
+                assert isinstance(node, Seq)
+                node = Seq((left, *node.parts[1:]))
+            return {IN_LINE: Seq((*self._before(state), node))}
         if state == IN_PARENS:
             return {IN_PARENS: Seq((text, self._in_parens))}
         return {}
+
+    def _before(self, state: State) -> tuple[Node, ...]:
+        """What comes before the first text of a line."""
+        after = self._layout.after_margin
+        return (self._margin, after) if state == AT_LINE else (after,)
 
     def _dedent(self, state: State) -> Mapping[State, Node]:
         if state == IN_PARENS:
@@ -258,12 +271,13 @@ class _Indentation(Product[State]):
     def _entered(self, node: Node, state: State) -> Entry[State] | None:
         if isinstance(node, Indent):
             tab, most = node.tab, node.most
-            return Entry(node.block, IN_LINE, lambda ref: Indent(ref, tab, most), lambda out: out)
+            return Entry(node.block, AT_BLOCK, lambda ref: Indent(ref, tab, most), lambda out: out)
         if isinstance(node, Ref) and node.name.startswith(f"{PARENS}@") and state == IN_LINE:
             ignored = self._in_parens
             return Entry(node, IN_PARENS, lambda ref: Seq((ignored, ref)), lambda _: IN_LINE)
-        if isinstance(node, Ref) and state == AT_LINE and node.name in self._with_text_first:
-            before = self._margin, self._layout.after_margin
+        at_start = state in (AT_LINE, AT_BLOCK)
+        if isinstance(node, Ref) and at_start and node.name in self._with_text_first:
+            before = self._before(state)
             return Entry(node, IN_LINE, lambda ref: Seq((*before, ref)), lambda out: out)
         return super()._entered(node, state)
 
@@ -275,8 +289,9 @@ def _with_text_first(rules: Rules, layout: Layout) -> set[str]:
 
     def visit(node: Node) -> tuple[bool, bool]:
         """Whether a part may be empty, and whether it may begin with something else than text."""
-        if is_terminal(node, layout):
-            return False, False
+        text = _text_of(node, layout)
+        if text is not None:
+            return False, layout.at_line(text) is not None
         match node:
             case Ref(layout.dedent):
                 return True, True

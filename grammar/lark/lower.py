@@ -232,9 +232,37 @@ class _Lowering:
             in_parens,
             ebnf.Term(after_margin, None),
             ebnf.Term(at_end, None),
+            self._at_line,
             self._parens(indenter.open_parens),
             self._parens(indenter.close_parens),
         )
+
+    def _at_line(self, node: ebnf.Node) -> ebnf.Term | None:
+        """What is left of a terminal where it must not begin with a blank; None for all of it."""
+        store = self._store
+        needs = False
+        match node:
+            case ebnf.Literal(text):
+                return ebnf.Term(store.NOTHING, 0) if text[0] in " \t" else None
+            case ebnf.Chars(ranges):
+                term = store.chars(ranges)
+            case ebnf.Term(term) if store.is_regular(term):
+                pass
+            case ebnf.Ref(name) if name in self.pieces:
+                needs = any(key != NO_NEEDS for key in self.pieces[name])
+                term = store.union(list(self.pieces[name].values()))
+            case _:
+                return None
+        anything = store.repeat(store.chars([(0, 0x10FFFF)]), 0, None)
+        blank = store.concat([store.chars([(0x09, 0x09), (0x20, 0x20)]), anything])
+        if store.is_empty(store.intersect([term, blank])):
+            return None
+        if needs:
+            raise UnsupportedKeyword(
+                "a terminal that may begin with a blank and looks beyond itself is not supported "
+                "beside an indenter"
+            )
+        return ebnf.Term(store.intersect([term, store.complement(blank)]), None)
 
     def _goes_on(self, lines: int, blanks: list[tuple[int, int]], whole: int) -> bool:
         """Whether any of these blanks may follow each of some texts within a language."""

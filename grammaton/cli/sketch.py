@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from grammaton._core import Constraint
-from grammaton.grammar.text_printer import character_class, escape
+from grammaton.grammar.text_printer import character_class, escape, token_set
 
 _DEPTH = 6
 _MOST_KEYS = 5
@@ -44,6 +44,8 @@ def _pieces(constraint: Constraint, term: int, level: int, depth: int) -> Iterat
             yield from ("json(", *_pieces(constraint, inner, _UNION, depth - 1), ")")
         case ("multiples", divisor, places):
             yield f"multiples({divisor}, {places})"
+        case ("tokens", tuple(names), tuple(ids), bool(negated)):
+            yield token_set(names, ids, negated=negated)
         case ("keys", edges):
             yield from _keys(constraint, edges, depth)
         case ("complement", int(inner)):

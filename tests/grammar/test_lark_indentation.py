@@ -22,7 +22,7 @@ start: (_NL | stmt)*
 stmt: NAME _NL | NAME ":" suite | "(" [NAME (COMMA NAME)*] ")" _NL
 suite: _NL _INDENT stmt+ _DEDENT | NAME _NL
 COMMA: ","
-NAME: /[a-z]/
+NAME: /[a-z]/ | / -/
 _NL: /(\r?\n[\t ]*)+/
 %ignore " "
 %declare _INDENT _DEDENT
@@ -55,7 +55,7 @@ def parses(parser: lark.Lark, text: str) -> bool:
 
 
 margins = st.sampled_from(["", " ", "  ", "    ", "\t", " \t", "     "])
-lines = st.sampled_from(["a", "b:", "c:d", "", "(a,", "b)", "(a)", "a ", "("])
+lines = st.sampled_from(["a", "b:", "c:d", "", "(a,", "b)", "(a)", "a ", "(", " -", "-", "( -)"])
 
 
 @given(st.lists(st.tuples(margins, lines), max_size=6), st.sampled_from(["", "\n", "\n  "]))
