@@ -58,7 +58,7 @@ class MaskBuilder {
   void add(const Bits& bits);
   void add(const MaskBuilder& part);
   void clear();
-  FinishedMask finish() const;
+  FinishedMask finish();
 
  private:
   Word value(std::size_t i) const { return is_touched(i) ? words_[i] : base_ ? base_[i] : 0; }
@@ -78,9 +78,10 @@ class MaskBuilder {
     }
   }
 
-  Bits base_;                  // the words that are not touched
-  std::vector<Word> words_;    // the others; the rest of it is of no meaning
-  std::vector<Word> touched_;  // a bit a word
+  Bits base_;                                    // the words that are not touched
+  std::vector<Word> words_;                      // the others; the rest of it is of no meaning
+  std::vector<Word> touched_;                    // a bit a word
+  std::vector<FinishedMask::Difference> found_;  // of finish(), kept for its memory
 };
 
 }  // namespace grammaton

@@ -9,9 +9,10 @@ namespace grammaton {
 
 namespace {
 
-// Bases with at most this many tokens are kept as a list: 4 kB against 16 kB of bits at 128k
-// tokens.
-constexpr std::size_t kSparseTokens = 1024;
+// Bases with at most this many tokens are kept as a list: 0.8 kB against 16 kB of bits at 128k
+// tokens. Longer ones would be most of a mask's time: each of their tokens touches a word of its
+// own.
+constexpr std::size_t kSparseTokens = 192;
 // Counted bases are kept ready up to this many items; only some 200 of 129k tokens have more.
 constexpr std::size_t kReadyCounts = 32;
 constexpr std::size_t kListedCounts = 256;
