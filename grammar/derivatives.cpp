@@ -82,9 +82,13 @@ Row TermStore::make_sparse_row(std::span<const std::pair<unsigned, Term>> target
     return true;
   });
   if (map == kNone) {
-    std::array<std::uint8_t, 256> of{};
-    for (std::size_t i = 0; i < targets.size(); ++i) of[targets[i].first] = classes[i];
-    map = intern_map(of);
+    // Not interned with the others: their hash is of 256 bytes, and few have so few live ones.
+    map = static_cast<std::uint32_t>(maps_.size());
+    ClassMap& made = maps_.emplace_back();
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      made.of[targets[i].first] = classes[i];
+      made.live.add(targets[i].first);
+    }
     sparse_map_lookup_.insert(h, map);
   }
   Row row;

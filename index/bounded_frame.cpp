@@ -439,15 +439,13 @@ Term Walker::normalised(Term t) {
       for (; store_.node(rest).kind == Kind::Concat; rest = store_.node(rest).b)
         parts.push_back(store_.node(rest).a);
       parts.push_back(rest);
-      for (Term& part : parts) part = normalised(part);
-      result = store_.concat(parts);
+      if (normalise_all(parts)) result = store_.concat(parts);
       break;
     }
     case Kind::Union: {
       if (store_.operands(t).size() > kFewOperands) break;
       std::vector<Term> parts(store_.operands(t).begin(), store_.operands(t).end());
-      for (Term& part : parts) part = normalised(part);
-      result = store_.join(std::move(parts));
+      if (normalise_all(parts)) result = store_.join(std::move(parts));
       break;
     }
     case Kind::Repeat: {
@@ -460,7 +458,7 @@ Term Walker::normalised(Term t) {
         if (low > most) low = static_cast<std::uint32_t>(most);
         if (high >= most) high = kUnbounded;
       }
-      result = store_.repeat(item, low, high);
+      if (item != n.a || low != n.b || high != n.c) result = store_.repeat(item, low, high);
       break;
     }
     default:
@@ -469,6 +467,17 @@ Term Walker::normalised(Term t) {
   if (t >= normalised_.size()) normalised_.resize(store_.size(), kNone);
   normalised_[t] = result;
   return result;
+}
+
+// False when all are as they were: making them anew was an eighth of a first mask at a new place.
+bool Walker::normalise_all(std::span<Term> parts) {
+  bool changed = false;
+  for (Term& part : parts) {
+    const Term before = part;
+    part = normalised(before);
+    changed = changed || part != before;
+  }
+  return changed;
 }
 
 // A lower bound of the bytes of a text of the term, at least 1; the term is not nullable.

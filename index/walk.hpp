@@ -144,6 +144,7 @@ class Walker {
                                            bool extensible);
   void walk_plainly(const Trie& trie, const Group& group, std::size_t level, MaskBuilder& out);
   Term normalised(Term t);
+  bool normalise_all(std::span<Term> parts);
   std::uint32_t shortest(Term t);
   bool prefix_free(Term item);
   void count_nodes(std::uint64_t& counter);
