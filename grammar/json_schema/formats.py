@@ -29,6 +29,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any
 
+from grammaton.grammar.json_schema.content import JSON_CONTENT
 from grammaton.grammar.json_schema.idn import idn_hostname_term
 from grammaton.grammar.regex import pattern_term
 
@@ -141,7 +142,11 @@ _URI_TEMPLATE = (
 OLD_HOSTNAME = "hostname of drafts up to 6"
 """`hostname` in drafts that do not speak of internationalised names: any RFC 1123 name."""
 
+BASE64 = "base64 of contentEncoding"
+"""What draft 7's `contentEncoding` asks for (content.py)."""
+
 _PATTERNS = {
+    BASE64: "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?",
     OLD_HOSTNAME: f"(?=[^]{{1,253}}$){_OLD_LABEL}(?:\\.{_OLD_LABEL})*",
     "date": _DATE,
     "duration": _DURATION,
@@ -161,8 +166,10 @@ _PATTERNS = {
 }
 
 SUPPORTED_FORMATS = frozenset((*_PATTERNS, "time", "date-time", "regex", "idn-hostname"))
-APPROXIMATE_FORMATS = frozenset(("hostname", "idn-hostname", "regex"))
-"""Formats whose languages lack some texts, which their negation would let through."""
+IRREGULAR_FORMATS = frozenset(("regex", JSON_CONTENT))
+"""Formats that are rules, not terms."""
+APPROXIMATE_FORMATS = frozenset(("hostname", "idn-hostname", *IRREGULAR_FORMATS))
+"""Formats whose languages lack some texts, which their negation would let through, or have none."""
 
 
 def format_term(store: Any, name: str) -> int:

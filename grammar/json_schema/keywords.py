@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from grammaton.errors import GrammarError, LimitExceeded
+from grammaton.grammar.json_schema.content import JSON_CONTENT
 from grammaton.grammar.json_schema.document import (
     DRAFT_4,
     DRAFT_6,
@@ -25,6 +26,7 @@ from grammaton.grammar.json_schema.document import (
     escape,
 )
 from grammaton.grammar.json_schema.formats import (
+    BASE64,
     OLD_HOSTNAME,
     SUPPORTED_FORMATS,
 )
@@ -231,6 +233,20 @@ def _format(nodes: Nodes, node: Node, value: Any) -> None:
         _strings(node).formats.append(value)
 
 
+def _content_encoding(nodes: Nodes, node: Node, value: Any) -> None:
+    if node.resource.draft == DRAFT_7 and isinstance(value, str) and value.lower() == "base64":
+        _strings(node).formats.append(BASE64)
+
+
+def _content_media_type(nodes: Nodes, node: Node, value: Any) -> None:
+    if node.resource.draft != DRAFT_7 or value != "application/json":
+        return
+    if "contentEncoding" in node.raw:
+        node.refused = [*(node.refused or ()), (STRING, "contentMediaType", value)]
+    else:
+        _strings(node).formats.append(JSON_CONTENT)
+
+
 def _bounds(node: Node, keyword: str, value: Any) -> Any:
     number = exact(value)
     if number is None:
@@ -432,6 +448,8 @@ _PARSERS: dict[str, _Parser] = {
     "maxLength": _max_length,
     "pattern": _pattern,
     "format": _format,
+    "contentEncoding": _content_encoding,
+    "contentMediaType": _content_media_type,
     "minimum": _minimum,
     "maximum": _maximum,
     "multipleOf": _multiple_of,

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from grammaton.errors import LimitExceeded, UnsupportedKeyword
 from grammaton.grammar.json_schema.clauses import Clause
+from grammaton.grammar.json_schema.formats import IRREGULAR_FORMATS
 from grammaton.grammar.json_schema.keeper import Keeper
 from grammaton.grammar.json_schema.nodes import (
     ARRAY,
@@ -219,14 +220,17 @@ class Merger:
 
     def _regular(self, facts: StringFacts, flat: list[Node], *, alone: bool) -> StringFacts:
         """Facts that a term can have; `alone` if the format that has none may stand by itself."""
-        if "regex" not in facts.formats or (alone and facts == StringFacts(formats=("regex",))):
+        name = facts.irregular
+        if name is None or (alone and facts.alone is not None):
             return facts
         if not self.relaxed:
-            owner = next(node for node in flat if node.strings and "regex" in node.strings.formats)
+            owner = next(node for node in flat if node.strings and name in node.strings.formats)
+            keyword = "format" if name == "regex" else "contentMediaType"
             raise unsupported(
-                owner, "format", "'regex' is enforced only where nothing else is said"
+                owner, keyword, f"{name!r} is enforced only where nothing else is said"
             )
-        return replace(facts, formats=tuple(name for name in facts.formats if name != "regex"))
+        formats = tuple(each for each in facts.formats if each not in IRREGULAR_FORMATS)
+        return replace(facts, formats=formats)
 
     def _add_numbers(self, position: Position, flat: list[Node], kinds: int) -> None:
         bounds = _ANY_NUMBER
@@ -453,9 +457,9 @@ class Merger:
                 if key not in properties:
                     properties[key] = position(self._members(facts, found, key))
         names = [names for each in facts for names in each.names]
-        within: tuple[int, ...] = ()
+        keys = KeySort(frozenset())
         if names:
-            within = self._name(facts, found, names, properties)
+            keys = self._name(facts, found, names, properties)
         for key in properties:
             if not key.isascii() and encode(key) is None:
                 properties[key] = self._nothing
@@ -467,7 +471,7 @@ class Merger:
                 most = each.max
         sorts = [
             sort
-            for sort in self._sorts(frozenset(properties), found, within)
+            for sort in self._sorts(replace(keys, excluded=frozenset(properties)), found)
             if not closed or not declared.isdisjoint(sort.found)
         ]
         others = [(sort, position(_nodes_for(facts, None, sort.found))) for sort in sorts]
@@ -488,9 +492,12 @@ class Merger:
         found: list[str],
         names: list[Node],
         properties: dict[str, Position],
-    ) -> tuple[int, ...]:
-        """Leaves out the declared properties with the wrong names; a term that the other keys are
-        in. Keys that are listed are declared ones."""
+    ) -> KeySort:
+        """Leaves out the declared properties with the wrong names; what holds of the other keys.
+        Keys that are listed are declared ones."""
+        irregular = self._irregular_names(names)
+        if irregular is not None and not properties and not found:
+            return KeySort(frozenset(), irregular=irregular)
         place = self._position(names)
         self._positions.expand(place)
         strings = self._positions.texts(names)
@@ -501,7 +508,16 @@ class Merger:
         for key in properties:
             if not self.strings.is_of(KeySort(frozenset(), within=(strings,)), key):
                 properties[key] = self._nothing
-        return (strings,) if keys is None else (int(self.strings.store.NOTHING),)
+        none = int(self.strings.store.NOTHING)
+        return KeySort(frozenset(), within=(strings if keys is None else none,))
+
+    def _irregular_names(self, names: list[Node]) -> str | None:
+        """The format without a term that all keys have, if that is all that is said of them."""
+        node = self.nodes.parse(names[0])
+        if len(names) > 1 or node.strings is None or node.same or node.choices or node.values:
+            return None
+        facts = string_facts([node.strings], self.strings)
+        return facts.irregular and facts.alone
 
     def _claim(
         self,
@@ -562,14 +578,12 @@ class Merger:
         found = tuple(pattern for pattern in patterns if self.strings.found(pattern, key))
         return _nodes_for(facts, key, found)
 
-    def _sorts(
-        self, excluded: frozenset[str], patterns: list[str], within: tuple[int, ...]
-    ) -> list[KeySort]:
+    def _sorts(self, keys: KeySort, patterns: list[str]) -> list[KeySort]:
         """The sorts of undeclared keys, by the patterns found in them; empty sorts are left out."""
-        if int(self.strings.store.NOTHING) in within:
+        if int(self.strings.store.NOTHING) in keys.within:
             return []
-        sorts = [KeySort(excluded, within=within)]
-        if within and not self.strings.has_keys(sorts[0]):
+        sorts = [keys]
+        if keys.within and not self.strings.has_keys(keys):
             return []
         for pattern in patterns:
             split = []

@@ -4,20 +4,23 @@ Parentheses nest, so this is no regular language and no term: it stands alone, n
 formats, patterns or lengths. It is a stated approximation from inside (ECMA-262, section 22.2.1):
 every text of it is a pattern, and of the patterns it lacks
 
-- back-references (`\\1`, `\\k<name>`), the escape `\\0`, and all named groups but one,
+- back-references (`\\1`, `\\k<name>`) but those, outside of parentheses, to a named group before
+  them that stands outside of parentheses, its name at most `MAX_NAME` characters long,
+- the escape `\\0`, and all named groups but one,
 - counts `{m,n}` above 99,
 - ranges in classes whose ends are not printable ASCII characters written as they are,
 - property escapes but those of general categories.
 
-Cost: some 300 terms, made at the first use in a store.
+A name is kept in the counters of a template, one for each character.
+
+Cost: some 800 terms, made at the first use in a store.
 """
 
 from __future__ import annotations
 
-import json
 from itertools import combinations_with_replacement
+from typing import Any
 
-from grammaton._core import Recognizer
 from grammaton.grammar.json_schema.text import TextPieces
 from grammaton.grammar.regex import pattern_term
 
@@ -35,30 +38,76 @@ _MOST_COUNT = 99
 _ASSERTION = r"[\^$]|\\[bB]"
 
 
-class RegexTexts:
+MAX_NAME = 8
+"""Characters of the name of a group that is referred to."""
+_NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz$_0123456789"
+_NOT_FIRST = 10
+"""So many of them, at the end, begin no name."""
+
+
+def regex_frame(pieces: TextPieces) -> int:
+    """A string's body and closing quote, the string being a regular expression."""
+    return _RegexTexts(pieces).frame()
+
+
+class _RegexTexts:
     """The rule of regular expressions in one store."""
 
     def __init__(self, pieces: TextPieces) -> None:
         self.pieces = pieces
         self.store = pieces.store
-        self._frame: int | None = None
 
     def frame(self) -> int:
         """A string's body and closing quote."""
-        if self._frame is None:
-            plain = self._pattern(None)
-            whole = self._pattern(plain)
-            body = self.store.union([self._many(plain), whole])
-            self._frame = self.pieces.string_frame("REGEX", body)
-        return self._frame
+        store, quote = self.store, self.pieces.quote
+        plain = self._pattern(None)
+        whole = self._pattern(plain)
+        bodies = [store.concat([self._many(plain), quote]), store.concat([whole, quote])]
+        return self.pieces.frame("REGEX", store.union([*bodies, self._referring(plain)]))
 
-    def has(self, value: str) -> bool:
-        """Whether a decoded text is one."""
-        store = type(self.store)()
-        pieces = TextPieces(store, "compact")
-        text = json.dumps(value).encode()
-        start = store.concat([pieces.quote, RegexTexts(pieces).frame()])
-        return bool(Recognizer(store, start).accepts(text))
+    def _referring(self, plain: int) -> int:
+        """Patterns with a named group and references to it, and the closing quote.
+
+        Counter 0 is the length of the name, counter 1 how much of it a reference has repeated,
+        counter 2 + i the number of its character i.
+        """
+        store, concat = self.store, self.store.concat
+        empty = store.EMPTY
+        name, after, again = (store.rule(each) for each in ("NAME", "AFTER_NAME", "NAME_AGAIN"))
+        quantifier = store.union([store.EMPTY, self._quantifier()])
+        close, end = self._text(r"\)"), self._text(">")
+        characters = [self._text("\\" + each if each == "$" else each) for each in _NAME]
+        named: list[Any] = [
+            (
+                concat([end, self._many(plain), close, quantifier]),
+                *(after, empty, [("between", 0, 1, MAX_NAME)], []),
+            )
+        ]
+        repeated: list[Any] = []
+        for place in range(MAX_NAME):
+            first = len(characters) - (0 if place else _NOT_FIRST)
+            for number, character in enumerate(characters[:first]):
+                here: list[Any] = [("between", 0, place, place)]
+                taken: list[Any] = [("add", 0, 1, MAX_NAME), ("set", 2 + place, number)]
+                named.append((character, name, empty, here, taken))
+                same = [("between", 1, place, place), ("between", 2 + place, number, number)]
+                longer = ("between", 0, place + 1, MAX_NAME)
+                go_on = [("add", 1, 1, MAX_NAME)]
+                repeated.append((character, again, empty, [*same, longer], go_on))
+            whole = [("between", 0, place + 1, place + 1), ("between", 1, place + 1, place + 1)]
+            repeated.append((concat([end, quantifier]), after, empty, whole, [("set", 1, 0)]))
+        store.define_template(name, named)
+        store.define_template(again, repeated)
+        store.define_template(
+            after,
+            [
+                (plain, after, empty, [], []),
+                (self._text(r"\\k<"), again, empty, [], []),
+                (self.pieces.quote, -1, empty, [], []),
+            ],
+        )
+        start = store.call(name, store.param(counters=(0, 0)))
+        return int(concat([self._many(plain), self._text(r"\(\?<"), start]))
 
     def _many(self, item: int) -> int:
         return int(self.store.repeat(item, 0, None))

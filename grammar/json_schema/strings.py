@@ -11,13 +11,16 @@ search for a text of it, to know that there is any.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from grammaton._core import Recognizer, TermStore
 from grammaton.errors import GrammarError
-from grammaton.grammar.json_schema.formats import format_term
-from grammaton.grammar.json_schema.regex_format import RegexTexts
+from grammaton.grammar.json_schema.content import json_content_frame
+from grammaton.grammar.json_schema.formats import IRREGULAR_FORMATS, format_term
+from grammaton.grammar.json_schema.regex_format import regex_frame
 from grammaton.grammar.json_schema.text import TextPieces
 from grammaton.grammar.regex import pattern_term
 
@@ -42,8 +45,15 @@ class StringFacts:
         """Whether lengths are all that is said."""
         return not (self.patterns or self.formats or self.missing or self.wrong or self.excluded)
 
+    @property
+    def irregular(self) -> str | None:
+        """A format that is said and has no term."""
+        return next((name for name in self.formats if name in IRREGULAR_FORMATS), None)
 
-_REGEX = StringFacts(formats=("regex",))
+    @property
+    def alone(self) -> str | None:
+        """The only format, where nothing else is said."""
+        return self.formats[0] if self == StringFacts(formats=self.formats[:1]) else None
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,7 @@ class KeySort:
     """Keys of undeclared properties: none of `excluded`, by the patterns found in them or not.
 
     `within` are terms of decoded texts that the keys are in; `named` are schemas of keys for which
-    that is still to be found (merge.py).
+    that is still to be found (merge.py). `irregular` is a format without a term that they have.
     """
 
     excluded: frozenset[str]
@@ -59,11 +69,12 @@ class KeySort:
     missing: tuple[str, ...] = ()
     within: tuple[int, ...] = ()
     named: tuple[Node, ...] = ()
+    irregular: str | None = None
 
     @property
     def plain(self) -> bool:
         """Whether it is all keys but the excluded ones."""
-        return not (self.found or self.missing or self.within)
+        return not (self.found or self.missing or self.within or self.irregular)
 
 
 class StringTexts:
@@ -77,7 +88,7 @@ class StringTexts:
         self._formats: dict[str, int] = {}
         self._keys: dict[KeySort, int] = {}
         self._sorts: dict[KeySort, int] = {}
-        self._regexes = RegexTexts(pieces)
+        self._irregular: dict[str, int] = {}
 
     def string(self, facts: StringFacts) -> int:
         """A string value with these facts, quotes included; NOTHING if there is none."""
@@ -95,19 +106,25 @@ class StringTexts:
         least, most = facts.min, facts.max
         if most is not None and most < least:
             return int(store.NOTHING)
-        if facts == _REGEX:
-            return self._regexes.frame()
+        if facts.irregular is not None:
+            return self.irregular(facts.irregular)
         if facts.plain:
             if not least and most is None:
                 return pieces.any_string_rest
             body = store.repeat(pieces.json_char, least, most)
             return pieces.string_frame(f"STRING {least} to {most}", body)
         text = self.text(facts)
-        single = len(facts.formats) == 1 and facts == StringFacts(formats=facts.formats)
-        if not single and store.is_empty(text):
+        if facts.alone is None and store.is_empty(text):
             return int(store.NOTHING)
         name = " ".join(("STRING", *facts.formats, *facts.patterns))
         return pieces.string_frame(name[:80], store.json(text))
+
+    def irregular(self, name: str) -> int:
+        """The frame of a format without a term: a string's body and closing quote."""
+        if name not in self._irregular:
+            make = regex_frame if name == "regex" else json_content_frame
+            self._irregular[name] = make(self.pieces)
+        return self._irregular[name]
 
     def text(self, facts: StringFacts) -> int:
         """The decoded texts of facts."""
@@ -161,9 +178,10 @@ class StringTexts:
             return False
         if facts.plain:
             return True
-        if "regex" in facts.formats:
-            others = tuple(name for name in facts.formats if name != "regex")
-            return self._regexes.has(value) and self.holds(replace(facts, formats=others), value)
+        name = facts.irregular
+        if name is not None:
+            others = replace(facts, formats=tuple(each for each in facts.formats if each != name))
+            return _is_irregular(name, value) and self.holds(others, value)
         return self._matches(self.text(facts), value)
 
     def found(self, pattern: str, value: str) -> bool:
@@ -196,11 +214,12 @@ class StringTexts:
             and all(self.found(pattern, key) for pattern in sort.found)
             and not any(self.found(pattern, key) for pattern in sort.missing)
             and all(self._matches(term, key) for term in sort.within)
+            and (sort.irregular is None or _is_irregular(sort.irregular, key))
         )
 
     def has_keys(self, sort: KeySort) -> bool:
         """Whether there is any key of a sort."""
-        if sort.plain:
+        if sort.plain or sort.irregular is not None:
             return True
         return not self.store.is_empty(self._key(sort))
 
@@ -208,6 +227,8 @@ class StringTexts:
         """A frame of a key of a sort, after its opening quote."""
         if sort.plain and not sort.excluded:
             return self.pieces.any_string_rest
+        if sort.irregular is not None:
+            return self.irregular(sort.irregular)
         frame = self._keys.get(sort)
         if frame is None:
             name = " ".join(("KEY", *sort.found))
@@ -230,6 +251,13 @@ class StringTexts:
             term = store.intersect(parts) if len(parts) > 1 else parts[0]
             self._sorts[sort] = term
         return term
+
+
+def _is_irregular(name: str, value: str) -> bool:
+    """Whether a decoded text has a format without a term."""
+    pieces = TextPieces(TermStore(), "compact")
+    start = pieces.store.concat([pieces.quote, StringTexts(pieces).irregular(name)])
+    return bool(Recognizer(pieces.store, start).accepts(json.dumps(value).encode()))
 
 
 def encode(text: str) -> bytes | None:
