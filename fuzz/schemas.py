@@ -40,6 +40,8 @@ _OPTIONS: dict[str, list[Any]] = {
     "key_order": ["schema", "any"],
     "whitespace": ["flexible", "compact", 0, 2],
     "additional_properties": [None, True, False],
+    "ensure_ascii": [False, True],
+    "escapes": ["any", "canonical"],
 }
 
 

@@ -148,6 +148,8 @@ class Grammar:
         key_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact"] | int = "flexible",
         additional_properties: bool | None = None,
+        ensure_ascii: bool = False,
+        escapes: Literal["any", "canonical"] = "any",
         resources: Mapping[str, object] | None = None,
     ) -> Grammar:
         """The JSON texts of the instances of a JSON Schema.
@@ -158,6 +160,8 @@ class Grammar:
             whitespace: between tokens: "flexible" (bounded), "compact" (none), or an indent width.
             additional_properties: what holds where a schema does not say; None is the
                 specification's own rule (allowed).
+            ensure_ascii: True lets no character beyond ASCII stand as itself, only as an escape.
+            escapes: "any" spelling of a character, or the "canonical" one of `json.dumps` alone.
             resources: the schemas that references may lead to out of this one, by URI; as data or
                 JSON text. Nothing is fetched.
 
@@ -173,6 +177,8 @@ class Grammar:
             key_order=key_order,
             whitespace=whitespace,
             additional_properties=additional_properties,
+            ensure_ascii=ensure_ascii,
+            escapes=escapes,
             resources=resources,
         )
         return cls(store, start)
@@ -234,6 +240,8 @@ class Grammar:
         key_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact"] | int = "flexible",
         additional_properties: bool = False,
+        ensure_ascii: bool = False,
+        escapes: Literal["any", "canonical"] = "any",
         validators: Validators = "refuse",
     ) -> Grammar:
         """The JSON texts of the values of a Python type (docs/types.md).
@@ -243,7 +251,7 @@ class Grammar:
         Args:
             type: a dataclass, TypedDict, NamedTuple, Enum, pydantic model, anything that `typing`
                 makes of such; or a callable, whose values are dicts of its arguments.
-            key_order, whitespace: as for `from_json_schema`.
+            key_order, whitespace, ensure_ascii, escapes: as for `from_json_schema`.
             additional_properties: whether properties may be written that the type ignores.
             validators: code that decides on values, as pydantic's validators: "refuse" such types,
                 or "run" it when the value is built, which may then fail.
@@ -255,7 +263,12 @@ class Grammar:
         from grammaton.grammar.python_types import Reader
 
         reader = Reader(type, additional_properties=additional_properties, validators=validators)
-        store, start = reader.grammar(key_order=key_order, whitespace=whitespace)
+        store, start = reader.grammar(
+            key_order=key_order,
+            whitespace=whitespace,
+            ensure_ascii=ensure_ascii,
+            escapes=escapes,
+        )
         made = cls(store, start)
         object.__setattr__(made, "_reader", reader)
         return made

@@ -2,7 +2,7 @@
 
     document    the schema as read: drafts, references
     keywords    what each schema says; what is refused
-    text        JSON text: white space, brackets, frames
+    text        JSON text: white space, brackets, frames; spelling: escapes
     numbers     exact values, bounds
     strings, formats, number_texts, multiples    scalar languages; idn, regex_format: two formats
     values      enum and const
@@ -27,6 +27,7 @@ from grammaton.grammar.json_schema.lower import (
     grammar_from_json_schema,
     lower_json_schema,
 )
+from grammaton.grammar.json_schema.spelling import Escapes
 from grammaton.grammar.json_schema.text import Whitespace
 
-__all__ = ["KeyOrder", "Whitespace", "grammar_from_json_schema", "lower_json_schema"]
+__all__ = ["Escapes", "KeyOrder", "Whitespace", "grammar_from_json_schema", "lower_json_schema"]

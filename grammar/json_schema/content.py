@@ -24,12 +24,12 @@ def json_content_frame(pieces: TextPieces) -> int:
     concat, union = store.concat, store.union
 
     def text(pattern: str) -> int:
-        return int(store.json(pattern_term(store, pattern, search=False)))
+        return pieces.lift(pattern_term(store, pattern, search=False))
 
     space = text(f"[ \\t\\n\\r]{{0,{MAX_WHITESPACE}}}")
     quote = store.literal(b'"')
     characters = store.json(store.repeat(pieces.any_char, 0, None))
-    string = store.json(concat([quote, characters, quote]))
+    string = pieces.lift(concat([quote, characters, quote]))
     rule = store.rule("JSON_TEXT")
     value = store.call(rule)
 

@@ -13,6 +13,7 @@ from grammaton.grammar.json_schema.normal import Normaliser
 from grammaton.grammar.json_schema.number_texts import NumberTexts
 from grammaton.grammar.json_schema.positions import INFINITE, contradiction
 from grammaton.grammar.json_schema.rules import Lowering
+from grammaton.grammar.json_schema.spelling import Escapes
 from grammaton.grammar.json_schema.strings import StringTexts
 from grammaton.grammar.json_schema.text import TextPieces, Whitespace
 from grammaton.limits import Limits
@@ -29,6 +30,8 @@ def grammar_from_json_schema(
     key_order: KeyOrder = "schema",
     whitespace: Whitespace = "flexible",
     additional_properties: bool | None = None,
+    ensure_ascii: bool = False,
+    escapes: Escapes = "any",
     resources: Mapping[str, object] | None = None,
     limits: Limits | None = None,
 ) -> tuple[TermStore, int]:
@@ -42,6 +45,8 @@ def grammar_from_json_schema(
             of `json.dumps`.
         additional_properties: False closes every object whose schema has `properties` and does
             not say `additionalProperties`; None or True leave the standard's default, open.
+        ensure_ascii: True lets no character beyond ASCII stand as itself, only as an escape.
+        escapes: "any" spelling of a character, or the "canonical" one of `json.dumps` alone.
         resources: the schemas that references may lead to out of this one, by URI; as data or JSON
             text. Nothing is fetched.
         limits: bounds for the store.
@@ -65,6 +70,8 @@ def grammar_from_json_schema(
         key_order=key_order,
         whitespace=whitespace,
         additional_properties=additional_properties,
+        ensure_ascii=ensure_ascii,
+        escapes=escapes,
         resources=resources,
     )
     return store, start
@@ -77,6 +84,8 @@ def lower_json_schema(
     key_order: KeyOrder = "schema",
     whitespace: Whitespace = "flexible",
     additional_properties: bool | None = None,
+    ensure_ascii: bool = False,
+    escapes: Escapes = "any",
     resources: Mapping[str, object] | None = None,
 ) -> int:
     """As `grammar_from_json_schema`, in a given store; returns the start term."""
@@ -86,7 +95,7 @@ def lower_json_schema(
         raise GrammatonError(
             f"additional_properties is True, False or None, not {additional_properties!r}"
         )
-    pieces = TextPieces(store, whitespace)
+    pieces = TextPieces(store, whitespace, escapes=escapes, ensure_ascii=ensure_ascii)
     try:
         root = read(schema)
         try:

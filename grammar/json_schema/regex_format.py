@@ -114,7 +114,7 @@ class _RegexTexts:
 
     def _text(self, pattern: str) -> int:
         """The JSON spellings of the texts of a (regular) pattern."""
-        return int(self.store.json(pattern_term(self.store, pattern, search=False)))
+        return self.pieces.lift(pattern_term(self.store, pattern, search=False))
 
     def _pattern(self, plain: int | None) -> int:
         """An item of patterns without named groups; with `plain`, those, a whole pattern that has
@@ -159,7 +159,7 @@ class _RegexTexts:
         ]
         plain = pattern_term(store, r"[*+?]|\{[0-9]{1,9},?\}", search=False)
         lazy = pattern_term(store, r"\??", search=False)
-        return int(store.json(store.concat([store.union([plain, store.literals(ranges)]), lazy])))
+        return self.pieces.lift(store.concat([store.union([plain, store.literals(ranges)]), lazy]))
 
     def _class(self) -> int:
         """A character class; a hyphen that stands for itself is its first or last character."""
@@ -173,4 +173,4 @@ class _RegexTexts:
         body = store.repeat(store.union([single, store.literals(ranges)]), 0, None)
         opening = pattern_term(store, r"\[\^?", search=False)
         closing = pattern_term(store, r"\]", search=False)
-        return int(store.json(store.concat([opening, hyphen, body, hyphen, closing])))
+        return self.pieces.lift(store.concat([opening, hyphen, body, hyphen, closing]))

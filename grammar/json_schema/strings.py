@@ -117,7 +117,7 @@ class StringTexts:
         if facts.alone is None and store.is_empty(text):
             return int(store.NOTHING)
         name = " ".join(("STRING", *facts.formats, *facts.patterns))
-        return pieces.string_frame(name[:80], store.json(text))
+        return pieces.string_frame(name[:80], pieces.lift(text))
 
     def irregular(self, name: str) -> int:
         """The frame of a format without a term: a string's body and closing quote."""
@@ -198,13 +198,13 @@ class StringTexts:
     def values(self, values: Sequence[str]) -> int:
         """One of finitely many strings, quotes included."""
         store, pieces = self.store, self.pieces
-        texts = [encoded for value in values if (encoded := encode(value)) is not None]
+        texts = [value for value in values if encode(value) is not None]
         if not texts:
             return int(store.NOTHING)
+        spelled = pieces.spelling.texts(texts)
         if len(texts) == 1:
-            lifted = store.json(store.literal(texts[0]))
-            return int(store.concat([pieces.quote, lifted, pieces.quote]))
-        frame = pieces.string_frame("STRINGS", store.json(store.literals(texts)))
+            return int(store.concat([pieces.quote, spelled, pieces.quote]))
+        frame = pieces.string_frame("STRINGS", spelled)
         return int(store.concat([pieces.quote, frame]))
 
     def is_of(self, sort: KeySort, key: str) -> bool:
@@ -232,7 +232,7 @@ class StringTexts:
         frame = self._keys.get(sort)
         if frame is None:
             name = " ".join(("KEY", *sort.found))
-            frame = self.pieces.string_frame(name[:80], self.store.json(self._key(sort)))
+            frame = self.pieces.string_frame(name[:80], self.pieces.lift(self._key(sort)))
             self._keys[sort] = frame
         return frame
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from grammaton.errors import GrammatonError
+from grammaton.grammar.json_schema.spelling import Escapes, Spelling
 
 MAX_WHITESPACE = 40
 """White space characters allowed in a row between two tokens under "flexible"."""
@@ -36,12 +37,20 @@ class TextPieces:
     Args:
         store: the term store to build in.
         whitespace: see the module's docstring.
+        escapes, ensure_ascii: see `spelling`.
 
     Raises:
-        GrammatonError: no such white space option.
+        GrammatonError: an option has a value it can't have.
     """
 
-    def __init__(self, store: Store, whitespace: Whitespace) -> None:
+    def __init__(
+        self,
+        store: Store,
+        whitespace: Whitespace,
+        *,
+        escapes: Escapes = "any",
+        ensure_ascii: bool = False,
+    ) -> None:
         self.store = store
         self.indent: int | None = None
         self.space: int = store.EMPTY
@@ -59,7 +68,9 @@ class TextPieces:
             raise _bad_whitespace(whitespace)
         self.quote: int = store.literal(b'"')
         self.any_char: int = store.chars([(0, 0x10FFFF)])
-        self.json_char: int = store.json(self.any_char)
+        self.spelling = Spelling(store, escapes, ensure_ascii)
+        self.lift = self.spelling.lift
+        self.json_char: int = self.spelling.character()
         self.close_brace: int = store.literal(b"}")
         self.close_bracket: int = store.literal(b"]")
         colon = store.literal(b":") if self.indent is None else store.literal(b": ")
@@ -87,13 +98,13 @@ class TextPieces:
     def any_string_rest(self) -> int:
         """The frame of any string's body and closing quote."""
         if self._string is None:
-            anything = self.store.json(self.store.repeat(self.any_char, 0, None))
+            anything = self.lift(self.store.repeat(self.any_char, 0, None))
             self._string = self.string_frame("STRING", anything)
         return self._string
 
     def literal(self, text: str) -> int:
         """The JSON spellings of one text, without quotes."""
-        return int(self.store.json(self.store.literal(text.encode())))
+        return self.spelling.texts([text])
 
     def open(self, bracket: Literal["{", "["]) -> int:
         """The opening bracket, with the space that may follow it."""

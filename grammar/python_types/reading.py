@@ -14,7 +14,7 @@ from grammaton.grammar.python_types.shape import Mismatch, Schema, Shape, read_j
 
 if TYPE_CHECKING:
     from grammaton._core import TermStore
-    from grammaton.grammar.json_schema import KeyOrder, Whitespace
+    from grammaton.grammar.json_schema import Escapes, KeyOrder, Whitespace
 
 Validators = Literal["refuse", "run"]
 
@@ -69,7 +69,12 @@ class Reader:
             self.schema["$defs"] = translator.definitions
 
     def grammar(
-        self, *, key_order: KeyOrder = "schema", whitespace: Whitespace = "flexible"
+        self,
+        *,
+        key_order: KeyOrder = "schema",
+        whitespace: Whitespace = "flexible",
+        ensure_ascii: bool = False,
+        escapes: Escapes = "any",
     ) -> tuple[TermStore, int]:
         """A term store with the texts, and the start term in it.
 
@@ -85,6 +90,8 @@ class Reader:
                 self.schema,
                 key_order=key_order,
                 whitespace=whitespace,
+                ensure_ascii=ensure_ascii,
+                escapes=escapes,
                 additional_properties=None if self._open else False,
             )
         except GrammarError as error:

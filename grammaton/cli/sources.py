@@ -104,6 +104,8 @@ _REFINEMENTS: tuple[tuple[str, Any, str], ...] = (
     ("search", None, "--regex may match anywhere in the text"),
     ("start", str, "the rule that a grammar begins with, where that can be chosen"),
     ("key_order", click.Choice(["schema", "any"]), "of objects of --schema (default: schema)"),
+    ("ensure_ascii", None, "--schema lets no character beyond ASCII stand as itself"),
+    ("escapes", click.Choice(["any", "canonical"]), "of strings of --schema (default: any)"),
     ("whitespace", str, "of --schema: flexible, compact or an indent (default: flexible)"),
 )
 
