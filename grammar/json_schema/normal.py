@@ -305,7 +305,8 @@ class Normaliser:
             if not branch.choices or (not branch.seen and self._lists_values(branch)):
                 yield branch
                 continue
-            if (made > FEW_BRANCHES or split) and not branch.seen:
+            pruned = (made > FEW_BRANCHES or split) and not branch.seen
+            if pruned:
                 looked_at += sum(len(choice[1]) for choice in branch.choices)
                 if looked_at > MAX_LOOKED_AT:
                     raise LimitExceeded(
@@ -330,7 +331,7 @@ class Normaliser:
             if owners and keyword == "anyOf":
                 exact = any(each.broken is not None for each in owners)
                 options = self._together(options, owner, exact=exact)
-            if made <= FEW_BRANCHES or branch.seen:  # pruned lists do not last, which it goes by
+            if not pruned:  # pruned lists do not last, which it goes by
                 options = self._merge_values(options)
             made += len(options)
             if may_split and made > KEPT_FROM:

@@ -85,6 +85,15 @@ def test_kept_choices(order: Any, schema: dict[str, Any], data: st.DataObject) -
             _check_ahead(language, texts[0])
 
 
+def test_one_of_with_nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(normal, "KEPT_FROM", -1)
+    language = _language(
+        {"type": "object", "oneOf": [{"not": {"required": ["a"]}}, {"required": ["b"]}, {}]}
+    )
+    assert language.accepts(b'{"a":1}')
+    assert not language.accepts(b'{"a":1,"b":1}')
+
+
 def _check_ahead(language: Recognizer, text: bytes) -> None:
     """Wherever a prefix ends, some text goes on: no dead end after a comma or a brace."""
     length = language.longest_prefix(text)
