@@ -413,6 +413,7 @@ void Machine::step(const Groups& closed, unsigned byte, Groups& out) {
 }
 
 bool Machine::leap(const Groups& closed, std::string_view text, Groups& out) {
+  if (text.empty()) return false;
   out.clear();
   indexed_ = false;
   for (const Group& group : closed.items) {
@@ -423,9 +424,9 @@ bool Machine::leap(const Groups& closed, std::string_view text, Groups& out) {
   return true;
 }
 
-bool Machine::in_key(const Groups& groups) const {
+bool Machine::leaps(const Groups& groups) const {
   return std::ranges::any_of(groups.items,
-                             [this](const Group& group) { return store_.is_key(group.term); });
+                             [this](const Group& group) { return store_.leaps(group.term); });
 }
 
 void Machine::step_token(const Groups& closed, std::uint32_t token, Groups& out) {

@@ -71,10 +71,10 @@ class Machine {
   void close(Groups& groups);
   // One byte from closed groups; `out` is not closed. Groups that die are left out.
   void step(const Groups& closed, unsigned byte, Groups& out);
-  // Many bytes at once, where some group is a key (TermStore::leap). False when they have to be
-  // taken one by one.
+  // Many bytes at once (TermStore::leap). False when they have to be taken one by one.
   bool leap(const Groups& closed, std::string_view text, Groups& out);
-  bool in_key(const Groups& groups) const;
+  // Whether it pays, for some group.
+  bool leaps(const Groups& groups) const;
   // One token as a letter of its own, from closed groups; adds to `out`.
   void step_token(const Groups& closed, std::uint32_t token, Groups& out);
   // Adds the groups of a configuration to `out`.

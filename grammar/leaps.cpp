@@ -1,29 +1,41 @@
-// What a piece of a key leaves of it, in one go.
+// What a piece of text leaves of a key or a counted string, in one go.
 //
 // Stepped byte by byte, a key makes a row a byte, and each row has terms for the spellings with a
 // backslash, which hardly any text goes on with: 4 us a byte beside fifteen declared keys. Bytes
-// that stand for themselves can be compared with the texts instead.
+// that stand for themselves can be compared with the texts instead. X{m,n} q makes a row a byte
+// too, with terms for characters of many bytes (2.5 us); bytes that are each an X can be counted.
 #include <algorithm>
 
 #include "grammar/terms.hpp"
 
 namespace grammaton {
 
-bool TermStore::is_key(Term t) const {
+namespace {
+
+// Pieces of keys whose ends are remembered; undeclared keys make new ones for ever.
+constexpr std::size_t kMostKept = 4096;
+
+}  // namespace
+
+bool TermStore::leaps(Term t) const {
   const Node& n = nodes_[t];
-  const Node& lift = nodes_[n.kind == Kind::Concat ? n.a : t];
-  if (lift.kind == Kind::Keys) return lift.b == 0;
-  return lift.kind == Kind::Json && lift.b == 0 && lift.c == 0 &&
-         (has(t, kStepwise) || !has(lift.a, kEndless));
+  const Node& head = nodes_[n.kind == Kind::Concat ? n.a : t];
+  if (head.kind == Kind::Keys) return head.b == 0;
+  if (head.kind == Kind::Repeat) return head.b != 0 || head.c != kUnbounded;
+  return head.kind == Kind::Json && head.b == 0 && head.c == 0 &&
+         (has(t, kStepwise) || !has(head.a, kEndless));
 }
 
 std::optional<Term> TermStore::leap(Term t, std::string_view text) {
-  if (!is_key(t)) return leap_bytewise(t, text);
+  if (!leaps(t)) return leap_bytewise(t, text);
+  const Node& n = nodes_[t];
+  if (nodes_[n.kind == Kind::Concat ? n.a : t].kind == Kind::Repeat) return leap_items(t, text);
   std::string key(text);
   key.append(reinterpret_cast<const char*>(&t), sizeof t);
-  if (const auto found = leaps_.find(key); found != leaps_.end()) return found->second;
+  if (const auto found = leapt_.find(key); found != leapt_.end()) return found->second;
   const std::optional<Term> after = leap_key(t, text);
-  if (after && *after != kNothing) leaps_.emplace(std::move(key), *after);
+  if (leapt_.size() == kMostKept) leapt_.clear();
+  if (after) leapt_.emplace(std::move(key), *after);
   return after;
 }
 
@@ -33,6 +45,26 @@ std::optional<Term> TermStore::leap_bytewise(Term t, std::string_view text) {
     t = step(t, static_cast<unsigned char>(text[i]));
   }
   return t;
+}
+
+std::optional<Term> TermStore::leap_items(Term t, std::string_view text) {
+  const Node n = nodes_[t];
+  const Node items = nodes_[n.kind == Kind::Concat ? n.a : t];
+  const Term rest = n.kind == Kind::Concat ? n.b : kEmpty;
+  const bool bounded = items.c != kUnbounded;
+  // It must not end, or begin with a call, before all of the text is taken.
+  if ((bounded && items.c < text.size()) || nullable(rest) || has(rest, kFirstCall)) {
+    return leap_bytewise(t, text);
+  }
+  const ByteSet elsewhere = class_map(row(rest)).live;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (elsewhere.has(byte) || step(items.a, byte) != kEmpty) return leap_bytewise(t, text);
+  }
+  const auto count = static_cast<std::uint32_t>(text.size());
+  return concat(
+      repeat(items.a, items.b - std::min(items.b, count), bounded ? items.c - count : kUnbounded),
+      rest);
 }
 
 std::optional<Term> TermStore::leap_key(Term t, std::string_view text) {

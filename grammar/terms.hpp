@@ -343,8 +343,9 @@ class TermStore {
   // The same for one text.
   std::optional<KeyText> key_text(Term t) const;
 
-  // Whether a text of t begins with one of some texts in JSON's spelling, or with any but some.
-  bool is_key(Term t) const;
+  // Whether t begins with one of some texts in JSON's spelling, or any but some, or with counted
+  // items.
+  bool leaps(Term t) const;
   // What is left of t after `text`, bytes that stand for themselves in a JSON string. Nothing when
   // that can't be told of t alone: on the way it may end, or begin with a call.
   std::optional<Term> leap(Term t, std::string_view text);
@@ -382,6 +383,7 @@ class TermStore {
   Term lead_term(const CodeRanges& ranges, unsigned count, unsigned lead, bool joined);
 
   // leaps.cpp
+  std::optional<Term> leap_items(Term t, std::string_view text);
   std::optional<Term> leap_key(Term t, std::string_view text);
   std::optional<Term> leap_bytewise(Term t, std::string_view text);
 
@@ -500,7 +502,7 @@ class TermStore {
   Term any_char_ = kNone;
   Term any_text_ = kNone;
   std::unordered_map<std::uint64_t, Term> steps_;  // of step_alone, by term and byte
-  std::unordered_map<std::string, Term> leaps_;    // of keys, by text and term
+  std::unordered_map<std::string, Term> leapt_;    // by text and term
   Term json_char_[2] = {kNone, kNone};             // plain, restricted
   bool restricted_ = false;
   unsigned depth_ = 0;         // of raw_row

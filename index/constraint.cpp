@@ -106,16 +106,16 @@ SetId Constraint::follow(SetId state, std::string_view text) {
       piece = i + kPiece;
     }
     machine_->close(groups_);
-    std::size_t taken = 1;
-    if (i >= leapt && machine_->in_key(groups_)) {
-      const std::size_t run = plain_bytes(text.substr(i, kPiece));
+    std::size_t run = 0;
+    if (i >= leapt && machine_->leaps(groups_)) {
+      run = plain_bytes(text.substr(i, kPiece));
       leapt = i + run;
-      if (run > 1 && machine_->leap(groups_, text.substr(i, run), next_)) taken = run;
+      if (!machine_->leap(groups_, text.substr(i, run), next_)) run = 0;
     }
-    if (taken == 1) machine_->step(groups_, static_cast<unsigned char>(text[i]), next_);
+    if (run == 0) machine_->step(groups_, static_cast<unsigned char>(text[i]), next_);
     if (next_.items.empty()) return kRejected;
     std::swap(groups_, next_);
-    i += taken;
+    i += run == 0 ? 1 : run;
   }
   return machine_->token_may_end(groups_) ? machine_->intern(groups_) : kRejected;
 }
