@@ -1,4 +1,4 @@
-"""Pieces of keys and counted strings taken at once: the same as byte by byte, however a text is cut.
+"""Pieces of keys and counted strings taken at once: as byte by byte, however a text is cut.
 
 `Grammar.accepts_prefix` steps single bytes through rows and knows no leaps; a matcher leaps over
 what a piece of text says of a key or of a counted string.
@@ -6,6 +6,7 @@ what a piece of text says of a key or of a counted string.
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -51,7 +52,7 @@ def test_cuts_change_nothing(i: int, text: str, cuts: list[int]) -> None:
     data = text.encode()
     places = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
     matcher = CONSTRAINTS[i].matcher()
-    for begin, end in zip(places, places[1:], strict=False):
+    for begin, end in itertools.pairwise(places):
         expected = GRAMMARS[i].accepts_prefix(data[:end])
         assert matcher.accept_bytes(data[begin:end]) == expected, data[:end]
         if not expected:
