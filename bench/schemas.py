@@ -6,7 +6,8 @@ Two collections, both outside the repository: the official test suite of the spe
 to 2020-12, optional tests included, and the schemas of JSONSchemaBench with instances marked valid
 or not. A *verdict* on a schema is "right" (it compiles, and every instance is accepted or stopped
 as it should be), "refused" or "limit" with the reason, or "wrong". Instances are written by
-`json.dumps`, keys in any order. Time is CPU time of one thread, to the machine's start.
+`json.dumps`, keys in any order. Time is CPU time of one thread, to the machine's start, told by
+split; the memory is that of all schemas, one after the other in one process.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
+import resource
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -187,7 +189,8 @@ def _report_suite(folder: Path, out: dict[str, Any]) -> None:
 def _report_data(path: Path, every: int, out: dict[str, Any]) -> None:
     splits: dict[str, list[Verdict]] = {}
     for name, verdict in data_verdicts(path, every):
-        splits.setdefault(name.partition("---")[0], []).append(verdict)
+        split, mark, _ = name.partition("---")
+        splits.setdefault(split if mark else name.partition("_")[0], []).append(verdict)
         splits.setdefault("all", []).append(verdict)
         if verdict.kind != "right":
             out[name] = asdict(verdict)
@@ -199,8 +202,10 @@ def _report_data(path: Path, every: int, out: dict[str, Any]) -> None:
             f"({kinds['right'] / len(verdicts):.1%}), {kinds['wrong']} wrong, "
             f"{kinds['refused']} refused, {kinds['limit']} beyond a limit; ms to compile: "
             f"p50 {_quantile(seconds, 0.5):.2f}, p99 {_quantile(seconds, 0.99):.1f}, "
-            f"most {max(seconds):.0f}"
+            f"most {max(seconds):.0f}, all {sum(seconds) / 1000:.1f} s"
         )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"memory of the process at its peak: {peak:.2f} GiB")
 
 
 def main() -> None:

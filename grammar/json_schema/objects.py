@@ -38,7 +38,7 @@ def object_term(lowering: Lowering, shape: ObjectShape, depth: int) -> int:
     keys = [
         key for key, position in shape.properties.items() if lowering.alive(position, depth + 1)
     ]
-    if not shape.duties and shape.max is not None and shape.max <= len(shape.required):
+    if shape.is_full:
         keys, others = [key for key in keys if key in shape.required], []
     if not keys and not others:
         return int(lowering.store.concat([pieces.open("{"), pieces.close_brace]))
@@ -88,6 +88,8 @@ def _define(
         if not lowering.alive(position, depth + 1):
             continue
         if isinstance(place, KeySort):
+            if shape.is_full:
+                continue
             free.append((written([(place, position)])[0], [], _claims(duties)))
         elif place in index:
             value = term(position, depth + 1)
@@ -122,11 +124,6 @@ def _define(
             pointer=shape.counted,
         )
     most = None if shape.max is None else shape.max - len(required)
-    if found and most is not None and most < 1:
-        raise UnsupportedKeyword(
-            "'maxProperties' without room for a member that must be found is not enforced yet",
-            pointer=shape.counted,
-        )
     if not members and not found and clauses is None:
         _define_uniform(lowering, first, store.union(undeclared), depth, least, most)
         return

@@ -124,10 +124,16 @@ class ObjectShape:
         if self.kept is not None:
             yield from self.kept.positions()
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for more than the required properties."""
+        return self.max is not None and self.max <= len(self.required)
+
     def claims(self) -> Iterator[tuple[Position, tuple[int, ...]]]:
         """What can be claimed for duties."""
-        for _, position, duties in self.claimed:
-            yield position, duties
+        for place, position, duties in self.claimed:
+            if not self.is_full or place in self.required:
+                yield position, duties
 
 
 class Position:
