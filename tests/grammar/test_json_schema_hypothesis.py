@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import hypothesis_jsonschema._from_schema as drawing
 import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
@@ -43,7 +42,7 @@ class _Elements(utils.many):
 
 @pytest.fixture(autouse=True)
 def _drawing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing.cu, "many", _Elements)
+    monkeypatch.setattr(utils, "many", _Elements)
 
 
 def _scalars() -> st.SearchStrategy[dict[str, Any]]:
@@ -151,8 +150,8 @@ def test_instances(schema: dict[str, Any], data: st.DataObject) -> None:
         ordered = _grammar(schema, key_order="schema")
         assert ordered is not None
         for each in values:
-            text = json.dumps(_in_order(each, schema), ensure_ascii=False)
-            assert ordered.accepts(text) == validator.is_valid(each), text
+            written = json.dumps(_in_order(each, schema), ensure_ascii=False)
+            assert ordered.accepts(written) == validator.is_valid(each), written
 
 
 @settings(suppress_health_check=list(HealthCheck))
