@@ -288,6 +288,7 @@ std::uint32_t CharacterMachine::length(Term t) {
       result = times(n.b, length(n.a));
       break;
     case Kind::NoSplit:
+    case Kind::Metered:
       result = length(n.a);
       break;
     case Kind::Call:

@@ -446,6 +446,17 @@ void Machine::merge(SetId configuration, Groups& out) {
   }
 }
 
+void Machine::end_token(Groups& groups) {
+  if (!store_.has_meters()) return;
+  ended_.clear();
+  indexed_ = false;
+  for (const Group& group : groups.items) {
+    const Term left = store_.after_token(group.term);
+    if (left != kNothing) add(ended_, left, group.parents);
+  }
+  std::swap(groups, ended_);
+}
+
 bool Machine::token_may_end(const Groups& groups) {
   return std::ranges::any_of(groups.items, [this](const Group& group) {
     return store_.at_token_end(group.term) != kNothing;

@@ -79,6 +79,8 @@ class Machine {
   void step_token(const Groups& closed, std::uint32_t token, Groups& out);
   // Adds the groups of a configuration to `out`.
   void merge(SetId configuration, Groups& out);
+  // Counts a token where tokens are counted, at its end.
+  void end_token(Groups& groups);
   // Whether a token may end here: some branch stands at a place where one may.
   bool token_may_end(const Groups& groups);
   // A step may make max_step_terms terms, and follow or make max_step_links links.
@@ -141,6 +143,7 @@ class Machine {
   std::vector<FrameId> path_;
   std::vector<std::pair<FrameId, SetId>> merging_;
   std::vector<Group> gathered_;
+  Groups ended_;
 };
 
 // Follows a text through a machine: the position of one sequence without a vocabulary.

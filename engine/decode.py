@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
@@ -96,6 +96,8 @@ class _Row:
     pending: list[int] = field(default_factory=list)
     job: MaskJob | None = None
     must_end: bool = False
+    may_end: bool = True
+    temperature: float | None = None
     last_time: float = 0.0
     result: Generation | None = None
 
@@ -239,6 +241,8 @@ class Run:
         if job.error is not None:
             raise job.error
         row.must_end = job.only_eos
+        row.may_end = job.is_complete
+        row.temperature = job.temperature
 
     def _before_pass(self, row: _Row) -> Iterator[tuple[int, str]]:
         """Joins forced tokens to the pass, or ends the row if it is known to be over."""
@@ -268,7 +272,7 @@ class Run:
                 return
         token = self._choose(row, logits)
         # Where the text can't end yet, an end of sequence is a token that the grammar names.
-        if token in self._eos and (job is None or job.is_complete):
+        if token in self._eos and row.may_end:
             row.tokens.append(token)
             self._count(row, sampled=True)
             yield from self._finish(row, "eos")
@@ -284,7 +288,7 @@ class Run:
             else:
                 mask = self._buffer[row.index].to(scores.device, non_blocking=True)
                 scores = apply_mask(scores, mask)
-            return row.sampler.choose(scores)
+            return row.sampler.choose(scores, temperature=row.temperature)
 
     def _append(
         self, row: _Row, tokens: Sequence[int], *, sampled: bool
@@ -332,9 +336,22 @@ class Run:
             error=error,
             metrics=row.metrics,
             grammar=row.request.grammar,
+            captures=_captures(row),
         )
         if piece:
             yield row.index, piece
+
+
+def _captures(row: _Row) -> dict[str, list[bytes]]:
+    """What captured rules of the row's grammar matched; the row's matcher may be at work."""
+    constraint = row.request.constraint
+    if not getattr(constraint, "has_captures", False):
+        return {}
+    matcher: Any = constraint.matcher()  # type: ignore[union-attr]
+    for token in row.tokens:
+        matcher.accept(token)
+    captures: dict[str, list[bytes]] = matcher.captures()
+    return captures
 
 
 def _is_complete(row: _Row, reason: FinishReason) -> bool:

@@ -117,6 +117,7 @@ class Generation:
         error: what went wrong, for the finish reason `error`.
         metrics: counts and times.
         grammar: what the answer was to satisfy, where that was given as a grammar.
+        captures: what the grammar's captured rules matched, by name, in order.
     """
 
     text: str
@@ -127,6 +128,7 @@ class Generation:
     error: Exception | None = None
     metrics: Metrics
     grammar: Grammar | None = field(default=None, repr=False)
+    captures: dict[str, list[bytes]] = field(default_factory=dict)
 
     @property
     def value(self) -> Any:

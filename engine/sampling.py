@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -198,8 +198,12 @@ class Sampler:
             return logits
         return penalize(logits, self.options, prompt=self._prompt, counts=self._counts)
 
-    def choose(self, logits: Tensor) -> int:
+    def choose(self, logits: Tensor, *, temperature: float | None = None) -> int:
         """A token id out of penalised and masked logits `(V,)`.
+
+        Args:
+            logits: the logits.
+            temperature: for this token, instead of that of the options.
 
         Raises:
             EngineError: the model's logits are not numbers, or no token is allowed.
@@ -209,9 +213,12 @@ class Sampler:
             raise EngineError("the model's logits contain NaN or infinity; try dtype=float32")
         if largest == -math.inf:
             raise EngineError("no token is allowed here: the mask is empty")
-        if self.options.temperature == 0 or torch.count_nonzero(logits > -math.inf) == 1:
+        options = self.options
+        if temperature is not None:
+            options = replace(options, temperature=temperature)
+        if options.temperature == 0 or torch.count_nonzero(logits > -math.inf) == 1:
             return int(torch.argmax(logits).item())
-        probabilities = torch.softmax(filtered(logits - largest, self.options), dim=0)
+        probabilities = torch.softmax(filtered(logits - largest, options), dim=0)
         weights = torch.cumsum(probabilities, dim=0, dtype=torch.float64)
         draw = torch.rand((), generator=self._generator, dtype=torch.float64)
         target = draw.to(weights.device) * weights[-1]

@@ -40,6 +40,7 @@ class MaskJob:
         forced: tokens the grammar forced, already taken by the matcher.
         is_complete: whether the text may end here.
         only_eos: whether it can do nothing but end.
+        temperature: what the grammar asks for the next token; None where it says nothing.
         seconds: wall-clock time of the job, waiting in the queue not counted.
         cpu_seconds: CPU time of the job.
         waited: seconds the loop stood still for it.
@@ -56,6 +57,7 @@ class MaskJob:
         self.forced: list[int] = []
         self.is_complete = False
         self.only_eos = False
+        self.temperature: float | None = None
         self.seconds = 0.0
         self.cpu_seconds = 0.0
         self.waited = 0.0
@@ -162,6 +164,7 @@ class MaskWorker:
                 _take(matcher, job.forced)
                 matcher.fill_mask(self._buffer, job.row)
         job.is_complete = matcher.is_complete
+        job.temperature = getattr(matcher, "temperature", None)
         job.only_eos = job.is_complete and not (self._buffer[job.row] & self._not_eos).any()
         job.cpu_seconds += thread_time() - start
 

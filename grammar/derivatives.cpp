@@ -275,6 +275,12 @@ Row TermStore::compute_row(Term t) {
     }
     case Kind::JsonRaw:
       return json_raw_row(t);
+    case Kind::Metered: {
+      const Row inner = raw_row(n.a);
+      std::vector<Term> targets(inner.classes, kNothing);
+      for (unsigned c = 1; c < inner.classes; ++c) targets[c] = metered(target(inner, c), n.b, n.c);
+      return map_row(inner, targets);
+    }
     case Kind::Residue:
       return residue_row(t);
     case Kind::Keys:
@@ -337,6 +343,7 @@ bool TermStore::is_empty(Term t) {
     }
     case Kind::Repeat:
     case Kind::NoSplit:
+    case Kind::Metered:
       empty = is_empty(n.a);
       break;
     case Kind::Keys:

@@ -114,7 +114,8 @@ class _Lowering:
         order, self._recursive = _dependency_order(self._rules)
         sizes: dict[str, tuple[int, int]] = {}
         for name in order:
-            if name not in self._recursive and name not in self._inheriting:
+            plain = name not in self._recursive and name not in self._inheriting
+            if plain and self._rules[name].attributes is None:
                 size, length = self._measure(self._rules[name].body, sizes)
                 if size <= MAX_INLINE and length <= MAX_INLINE_LENGTH:
                     sizes[name] = size, length
@@ -167,8 +168,18 @@ class _Lowering:
 
     def _rule(self, name: str) -> int:
         if name not in self._called:
-            self._called[name] = self._store.rule(name)
+            self._called[name] = made = self._store.rule(name)
             self._queue.append(name)
+            given = self._rules[name].attributes
+            if given is not None:
+                self._store.set_attributes(
+                    made,
+                    given.capture,
+                    given.stop_capture,
+                    given.suffix,
+                    given.max_tokens,
+                    given.temperature,
+                )
         return self._called[name]
 
     def _indent(self, node: Indent) -> int:

@@ -165,6 +165,17 @@ TokenPlaces = dict[TokenKey, Tokens]
 Node = Chars | Literal | Term | Ref | Seq | Alt | Repeat | Without | Tokens | Margin | Indent
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes:
+    """What else a rule says of its texts; see `TermStore.set_attributes`."""
+
+    capture: str = ""
+    stop_capture: str = ""
+    suffix: int = 0
+    max_tokens: int | None = None
+    temperature: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A named expression, with the span of its name where it is defined."""
@@ -174,6 +185,7 @@ class Rule:
     source: Source
     position: int
     end: int
+    attributes: Attributes | None = None
 
     def error(self, message: str, *, kind: type[GrammarError] = GrammarError) -> GrammarError:
         """The error for the rule as a whole; it is for the caller to raise."""

@@ -298,6 +298,8 @@ Term WithoutEmpty::make(Term t) {
     }
     case Kind::Margin:
       return store_.margin(n.a, n.b, true);
+    case Kind::Metered:
+      return store_.metered(of(n.a), n.b, n.c);
     default:
       return store_.intersect({t, store_.raw_complement(kEmpty)});
   }

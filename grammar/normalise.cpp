@@ -87,6 +87,7 @@ class Copy {
       case Kind::NoSplit:
       case Kind::Keys:
       case Kind::KeyDigits:
+      case Kind::Metered:
         throw_residual();
     }
     auto& last = restricted ? restricted_ : plain_;
@@ -97,8 +98,14 @@ class Copy {
   Rule rule(Rule source_rule) {
     const auto found = rules_.find(source_rule);
     if (found != rules_.end()) return found->second;
-    const Rule made = target_.rule(source_.rule_info(source_rule).name);
+    const RuleInfo& info = source_.rule_info(source_rule);
+    const Rule made = target_.rule(info.name);
     rules_.emplace(source_rule, made);
+    if (!facts_.ends) {  // a copy, not a normal form
+      RuleAttributes attributes = info.attributes;
+      if (attributes.suffix != kNothing) attributes.suffix = term(attributes.suffix, false);
+      target_.set_attributes(made, std::move(attributes));
+    }
     return made;
   }
 
@@ -400,7 +407,18 @@ std::vector<Term> copy_rules(TermStore& source, TermStore& target, Copy& copy,
     const RuleInfo& info = source.rule_info(rule);
     if (!info.is_template) {
       if (ends != nullptr && !ends->call_ends(rule, 0)) continue;
-      bodies.emplace_back(copy.rule(rule), copy.term(info.body, true));
+      Term body = copy.term(info.body, true);
+      const RuleAttributes& attributes = info.attributes;
+      if (ends != nullptr && (attributes.tokens != kUnbounded || attributes.temperature != kNone)) {
+        body = target.metered(body, attributes.tokens, attributes.temperature);
+        if (target.shortest(body) > attributes.tokens) {
+          throw GrammarFault("the shortest text of rule `" + info.name + "` has " +
+                             std::to_string(target.shortest(body)) +
+                             " bytes, and max_tokens must let each of them be a token; it is " +
+                             std::to_string(attributes.tokens));
+        }
+      }
+      bodies.emplace_back(copy.rule(rule), body);
       continue;
     }
     std::vector<Alternative> alternatives;

@@ -115,6 +115,7 @@ std::uint16_t TermStore::height_of(Kind kind, std::uint32_t a, std::uint32_t b) 
     case Kind::Repeat:
     case Kind::Json:
     case Kind::NoSplit:
+    case Kind::Metered:
       over(a);
       break;
     case Kind::Union:
@@ -171,6 +172,7 @@ Hash128 TermStore::structural_hash(Kind kind, std::uint32_t a, std::uint32_t b,
       break;
     case Kind::Repeat:
     case Kind::Json:
+    case Kind::Metered:
       h.add(nodes_[a].hash);
       h.add((std::uint64_t{b} << 32) | c);
       break;
@@ -560,6 +562,8 @@ Term TermStore::at_token_end(Term t) {
   switch (n.kind) {
     case Kind::NoSplit:
       return kNothing;
+    case Kind::Metered:
+      return after_token(t);
     case Kind::Concat:
       return concat(at_token_end(n.a), n.b);
     case Kind::Union:

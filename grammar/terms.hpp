@@ -92,6 +92,7 @@ enum class Kind : std::uint8_t {
   KeyDigits,   // the same inside \uXXXX         a: list of code point, residual, ...; b: position
   Token,       // one token, as itself         a: token set (token_sets.cpp)
   Margin,      // as wide as a counter says    a: counter, b: width of a tab, c: not empty
+  Metered,     // a, within b tokens           a: term, c: temperature (metered.cpp)
 };
 
 // Properties of a term, inherited upwards when it is made.
@@ -212,8 +213,18 @@ struct KeyText {
   Term rest = kEmpty;
 };
 
+// What else a rule says of its texts than what they are.
+struct RuleAttributes {
+  std::string capture;                // the name under which they are captured, if they are
+  std::string stop_capture;           // the same for what the suffix matched
+  Term suffix = kNothing;             // what they end with, which is not captured with them
+  std::uint32_t tokens = kUnbounded;  // the most that may hold a part of them
+  std::uint32_t temperature = kNone;  // the bits of a float
+};
+
 struct RuleInfo {
   std::string name;
+  RuleAttributes attributes;
   bool defined = false;
   bool is_template = false;
   bool inherits = false;  // a plain rule whose body depends on its parameter (indentation.cpp)
@@ -263,12 +274,28 @@ class TermStore {
   Rule rule(std::string name);
   void define(Rule rule, Term body);
   void define_template(Rule rule, std::vector<Alternative> alternatives);
+  void set_attributes(Rule rule, RuleAttributes attributes) {
+    rules_[rule].attributes = std::move(attributes);
+    has_captures_ = has_captures_ || !rules_[rule].attributes.capture.empty() ||
+                    !rules_[rule].attributes.stop_capture.empty();
+  }
+  bool has_captures() const { return has_captures_; }
   void set_loop(Rule rule, Term loop) { rules_[rule].loop = loop; }
   Param param(ParamValue value);
   const ParamValue& param_value(Param param) const { return params_[param]; }
   const RuleInfo& rule_info(Rule rule) const { return rules_[rule]; }
   std::size_t rule_count() const { return rules_.size(); }
   std::size_t param_count() const { return params_.size(); }
+  // A regular term of which at most so many tokens may hold a part (metered.cpp).
+  Term metered(Term a, std::uint32_t tokens, std::uint32_t temperature);
+  // What is left of a term at the end of a token: one token fewer, where they are counted.
+  Term after_token(Term t);
+  bool has_meters() const { return has_meters_; }
+  // Bytes of the shortest text of a regular term.
+  std::uint32_t shortest(Term t);
+  // A metered term whose meter has no say in which tokens can come next, without it; others as they
+  // are.
+  Term without_meter(Term t);
   // Whether a margin or a call with kInherited is inside.
   bool depends_on_parameter(Term t);
   // The body of a call; instantiates templates on first use.
@@ -389,6 +416,8 @@ class TermStore {
 
   void split_after_key(Rule rule, Alternative& alternative);
 
+  std::uint32_t farthest(Term t);
+
   // indentation.cpp
   Term with_parameter(Term t, Param param, std::unordered_map<Term, Term>& known);
   Term blanks(std::uint32_t width, std::uint32_t tab);
@@ -490,6 +519,10 @@ class TermStore {
   std::map<TokenSet, std::uint32_t> token_set_lookup_;
   std::unordered_map<Term, std::vector<FirstToken>> first_tokens_;
 
+  bool has_captures_ = false;
+  bool has_meters_ = false;
+  std::unordered_map<Term, std::uint32_t> shortest_;
+  std::unordered_map<Term, std::uint32_t> farthest_;  // of metered.cpp
   bool has_inherited_ = false;
   std::unordered_map<Term, bool> depends_on_parameter_;
   std::unordered_map<std::uint64_t, Term> blanks_;  // by width and tab

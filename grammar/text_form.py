@@ -61,6 +61,8 @@ class _Parser:
         self._rules: dict[str, tuple[int, Token]] = {}
         """By name, the rule and its first mention."""
         self._bodies: dict[str, tuple[int | list[Alternative], Token]] = {}
+        self._given: dict[str, tuple[str, str, int, int | None, float | None]] = {}
+        """Attributes of rules, by name."""
         self._inherits = False
         """Whether some rule passes its parameter on."""
 
@@ -69,6 +71,8 @@ class _Parser:
             name = self._name("the name of a rule")
             if name.value in self._bodies:
                 raise self._error(f"rule {name.value} is defined twice", name)
+            if self._is("{"):
+                self._attributes(name)
             self._expect("::=")
             if self._peek().kind == "name" and self._peek().value == "template":
                 self._at += 1
@@ -81,7 +85,7 @@ class _Parser:
         if "start" not in self._bodies:
             raise self._error("no rule is named start", self._peek())
         body, name = self._bodies["start"]
-        if self._inherits or not isinstance(body, int):
+        if self._inherits or "start" in self._given or not isinstance(body, int):
             self._rule(name)
         self._define_all()
         if "start" in self._rules:
@@ -94,6 +98,8 @@ class _Parser:
             if name not in self._bodies:
                 raise self._error(f"rule {name} is not defined", mention)
             body, definition = self._bodies[name]
+            if name in self._given:
+                self._set_attributes(rule, name, definition)
             if isinstance(body, int):
                 self._store.define(rule, body)
                 continue
@@ -101,6 +107,41 @@ class _Parser:
                 self._store.define_template(rule, body)
             except GrammarError as error:
                 raise self._error(error.message, definition) from error
+
+    def _attributes(self, name: Token) -> None:
+        """Reads what a rule says of its texts, in braces after its name."""
+        texts = {"capture": "", "stop_capture": ""}
+        suffix, tokens, temperature = self._store.NOTHING, None, None
+        self._expect("{")
+        while True:
+            word = self._next()
+            token = self._peek()
+            if word.value in texts and token.kind == "literal":
+                texts[word.value] = self._next().value
+            elif word.value == "suffix":
+                suffix = self._expression()
+            elif word.value == "max_tokens":
+                tokens = self._number("a number of tokens")
+            elif word.value == "temperature" and token.kind == "literal":
+                try:
+                    temperature = float(self._next().value)
+                except ValueError:
+                    raise self._error("this is no number", token) from None
+            else:
+                raise self._error(
+                    "expected capture, stop_capture, suffix, max_tokens or temperature", word
+                )
+            if self._take("}"):
+                break
+            self._expect(",")
+        given = texts["capture"], texts["stop_capture"], suffix, tokens, temperature
+        self._given[name.value] = given
+
+    def _set_attributes(self, rule: int, name: str, definition: Token) -> None:
+        try:
+            self._store.set_attributes(rule, *self._given[name])
+        except GrammarError as error:
+            raise self._error(error.message, definition) from None
 
     def _rule(self, name: Token) -> int:
         if name.value in RESERVED:
@@ -421,4 +462,9 @@ class _Parser:
 
     def _at_rule(self) -> bool:
         follow = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
-        return self._peek().kind == "name" and follow.kind == "symbol" and follow.value == "::="
+        if self._peek().kind != "name" or follow.kind != "symbol":
+            return False
+        if follow.value == "{":
+            last = self._tokens[min(self._at + 2, len(self._tokens) - 1)]
+            return last.kind == "name"
+        return follow.value == "::="

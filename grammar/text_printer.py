@@ -9,6 +9,7 @@ written out at each of them; `MAX_TEXT` characters are the bound on one expressi
 from __future__ import annotations
 
 import re
+import struct
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -67,7 +68,7 @@ class _Printer:
             root = None
         self._name_rules(sorted(rules), root)
         first = self._expression(start) if root is None else self._body(root)
-        lines = ["start ::= " + first]
+        lines = [f"start{self._attributes(root)} ::= {first}"]
         by_name = {name: rule for rule, name in self._names.items()}
         queue = deque([first])
         done = {"start"}
@@ -78,7 +79,7 @@ class _Printer:
                     done.add(name)
                     body = self._body(by_name[name])
                     queue.append(body)
-                    lines.append(f"{name} ::= {body}")
+                    lines.append(f"{name}{self._attributes(by_name[name])} ::= {body}")
         return "\n".join(lines) + "\n"
 
     def _name_rules(self, rules: Sequence[int], root: int | None) -> None:
@@ -134,6 +135,23 @@ class _Printer:
             stack.extend(term for term in found if term not in seen)
             seen.update(found)
         return rules
+
+    def _attributes(self, rule: int | None) -> str:
+        if rule is None:
+            return ""
+        capture, stop_capture, suffix, tokens, temperature = self._store.attributes(rule)
+        items = []
+        if capture:
+            items.append(f"capture {literal(capture)}")
+        if stop_capture:
+            items.append(f"stop_capture {literal(stop_capture)}")
+        if suffix != self._store.NOTHING:
+            items.append(f"suffix {self._expression(suffix)}")
+        if tokens is not None:
+            items.append(f"max_tokens {tokens}")
+        if temperature is not None:
+            items.append(f'temperature "{_single(temperature)}"')
+        return f" {{{', '.join(items)}}}" if items else ""
 
     def _body(self, rule: int) -> str:
         body = self._store.rule_body(rule)
@@ -264,9 +282,23 @@ def _joined(separator: str, operands: dict[str, int], level: int) -> tuple[str, 
     return separator.join(sorted(operands)), level
 
 
+def _single(value: float) -> str:
+    """A number of 32 bits in as few digits as tell it from others."""
+    for digits in range(1, 9):
+        text = f"{value:.{digits}g}"
+        if struct.unpack("f", struct.pack("f", float(text)))[0] == value:
+            return text
+    return f"{value:.9g}"
+
+
+def literal(text: str) -> str:
+    """A text as it stands between quotes."""
+    return '"' + "".join(escape(ord(char), LITERAL_SPECIAL) for char in text) + '"'
+
+
 def token_set(names: Sequence[str], ids: Sequence[tuple[int, int]], *, negated: bool) -> str:
     """One token of a set, given as names and inclusive ranges of ids, as it stands in a text."""
-    items = ['"' + "".join(escape(ord(c), LITERAL_SPECIAL) for c in name) + '"' for name in names]
+    items = [literal(name) for name in names]
     items += [f"{low}..{high}" if high > low else f"{low}" for low, high in ids]
     return f"{'other_tokens' if negated else 'tokens'}({', '.join(items)})"
 

@@ -73,6 +73,21 @@ class TermStore:
         """What `tokens` was given for the parts of a term and of the rules it reaches."""
     def rule(self, name: str) -> int:
         """A new rule, to be defined later; recursion goes through rules. Names are for printing."""
+    def set_attributes(
+        self,
+        rule: int,
+        capture: str = "",
+        stop_capture: str = "",
+        suffix: int = 0,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+    ) -> None:
+        """What else a rule says of its texts: the name under which they are captured, without what
+        the regular term `suffix` matches at their end, and a name for that; the most tokens that
+        may hold a part of one, and the temperature at which to sample them (both for bodies that
+        are regular terms)."""
+    def attributes(self, rule: int) -> tuple[str, str, int, int | None, float | None]:
+        """The arguments of `set_attributes`."""
     def define(self, rule: int, body: int) -> None: ...
     def define_template(self, rule: int, alternatives: Sequence[Alternative]) -> None:
         """A rule whose body depends on its parameter. No head may be nullable, nor lead back to the
@@ -101,6 +116,7 @@ class TermStore:
         ("bytes", ranges) | ("concat", (t, ...)) | ("union", (t, ...)) | ("intersect", (t, ...)) |
         ("complement", t) | ("repeat", t, min, max) | ("call", rule, param) | ("json", t) |
         ("multiples", divisor, places) | ("tokens", names, ids, negated) |
+        ("metered", t, tokens, temperature) |
         ("margin", counter, tab, some) | ("call", rule, None) where the parameter is passed on |
         ("residual",) for what only derivatives make."""
     def rule_name(self, rule: int) -> str: ...
@@ -174,6 +190,9 @@ class Constraint:
     def rule_name(self, rule: int) -> str: ...
     def param_value(self, param: int) -> tuple[tuple[int, ...], tuple[int, ...]]: ...
     @property
+    def has_captures(self) -> bool:
+        """Whether the grammar has rules that are captured."""
+    @property
     def memory_bytes(self) -> int:
         """About how many bytes the constraint holds by now: terms, frames, finished masks. Frame
         masks belong to the vocabulary and are not counted. Never waits for another thread."""
@@ -213,6 +232,13 @@ class Matcher:
     def state(self) -> int:
         """The number of this position in the constraint. Matchers of one constraint with equal
         numbers allow the same texts; with different numbers they may, too."""
+    @property
+    def temperature(self) -> float | None:
+        """The highest temperature that a rule in which the next token may be asks for."""
+    def captures(self) -> dict[str, list[bytes]]:
+        """What captured rules matched so far, by name, in the order of the text; rules that are not
+        over are left out. A text that can be read in several ways is read in one of them, the same
+        each time. Found by a parse of what was accepted: some 10 us a byte, and only when asked."""
     def forced_bytes(self) -> bytes:
         """The text that must follow (at most 4,096 bytes of it)."""
     def stacks(self, *, limit: int = 16) -> list[tuple[int, ...]]:

@@ -28,6 +28,10 @@ std::size_t plain_bytes(std::string_view text) {
 Constraint::Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex> index,
                        const Limits& limits)
     : limits_(limits), index_(std::move(index)) {
+  if (source.has_captures()) {
+    written_ = std::make_unique<TermStore>(source);
+    written_start_ = start;
+  }
   NormalForm form = normalise(source, start, index_->spelling(), limits);
   store_ = std::move(form.store);
   has_tokens_ = store_->has_tokens();
@@ -117,7 +121,9 @@ SetId Constraint::follow(SetId state, std::string_view text) {
     std::swap(groups_, next_);
     i += run == 0 ? 1 : run;
   }
-  return machine_->token_may_end(groups_) ? machine_->intern(groups_) : kRejected;
+  if (!machine_->token_may_end(groups_)) return kRejected;
+  machine_->end_token(groups_);
+  return machine_->intern(groups_);
 }
 
 SetId Constraint::accept(SetId state, std::uint32_t token) {
@@ -217,6 +223,33 @@ std::vector<std::uint32_t> Constraint::forced_tokens(SetId state) {
   return forced;
 }
 
+std::optional<float> Constraint::temperature(SetId state) {
+  std::optional<float> highest;
+  if (state == kFinished) return highest;
+  const Hold hold(*this);
+  if (!store_->has_meters()) return highest;
+  machine_->begin_step();
+  machine_->load(state, groups_);
+  machine_->close(groups_);
+  for (const Group& group : groups_.items) {
+    const Node& n = store_->node(group.term);
+    if (n.kind != Kind::Metered || n.c == kNone) continue;
+    const float found = std::bit_cast<float>(n.c);
+    highest = std::max(found, highest.value_or(found));
+  }
+  return highest;
+}
+
+std::vector<Captured> Constraint::captures(std::vector<ReadPiece> pieces) {
+  if (written_ == nullptr) return {};
+  for (ReadPiece& piece : pieces) {
+    if (piece.token != kNone && index_->matches_text(piece.token))
+      piece.text = index_->token(piece.token);
+  }
+  const std::scoped_lock lock(written_mutex_);
+  return find_captures(*written_, written_start_, pieces);
+}
+
 std::vector<std::vector<Term>> Constraint::stacks(SetId state, std::size_t limit) {
   std::vector<std::vector<Term>> found;
   if (state == kFinished) return found;
@@ -260,10 +293,17 @@ Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move
   states_.push_back(constraint_->start());
 }
 
-bool Matcher::take(SetId next) {
+bool Matcher::take(SetId next, std::uint32_t token, std::string_view text) {
   if (next == Constraint::kRejected) return false;
   states_.push_back(next);
+  if (constraint_->has_captures()) read_.push_back({token, std::string(text)});
   return true;
+}
+
+std::vector<Captured> Matcher::captures() {
+  std::vector<ReadPiece> pieces = read_;
+  if (is_finished() && !pieces.empty()) pieces.pop_back();  // the end of sequence
+  return constraint_->captures(std::move(pieces));
 }
 
 std::size_t Matcher::validate(std::span<const std::uint32_t> tokens) {
@@ -278,6 +318,7 @@ std::size_t Matcher::validate(std::span<const std::uint32_t> tokens) {
 bool Matcher::rollback(std::size_t n) {
   if (n > accepted()) return false;
   states_.resize(states_.size() - n);
+  if (!read_.empty()) read_.resize(read_.size() - n);
   return true;
 }
 

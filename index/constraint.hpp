@@ -20,6 +20,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "automata/captures.hpp"
 #include "index/walk.hpp"
 
 namespace grammaton {
@@ -48,6 +49,11 @@ class Constraint {
   bool is_complete(SetId state);
   std::string forced_bytes(SetId state);
   std::vector<std::uint32_t> forced_tokens(SetId state);
+  // The highest temperature that a rule asks for in which the next token may be.
+  std::optional<float> temperature(SetId state);
+  bool has_captures() const { return written_ != nullptr; }
+  // What captured rules matched; the texts of tokens are filled in.
+  std::vector<Captured> captures(std::vector<ReadPiece> pieces);
   // At most `limit` of the stacks of a configuration: the terms still to be said, innermost first.
   std::vector<std::vector<Term>> stacks(SetId state, std::size_t limit);
   // What `ask` says of the store that the terms of `stacks` are of; no step runs meanwhile.
@@ -90,6 +96,9 @@ class Constraint {
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Walker> walker_;
   SetId start_ = Machine::kEmptySet;
+  std::unique_ptr<TermStore> written_;  // the grammar as it was written, if it has captures
+  Term written_start_ = kNothing;
+  std::mutex written_mutex_;
   bool has_tokens_ = false;  // whether the grammar reads tokens as letters
   std::atomic<std::size_t> grown_ = 0;
   Groups groups_;
@@ -109,14 +118,17 @@ class Matcher {
   Constraint& constraint() { return *constraint_; }
   std::shared_ptr<Constraint> share_constraint() const { return constraint_; }
   void fill(std::uint32_t* out) { constraint_->fill(state(), out); }
-  bool accept(std::uint32_t token) { return take(constraint_->accept(state(), token)); }
+  bool accept(std::uint32_t token) { return take(constraint_->accept(state(), token), token, {}); }
   bool accept_bytes(std::string_view text) {
-    return take(constraint_->accept_bytes(state(), text));
+    return take(constraint_->accept_bytes(state(), text), kNone, text);
   }
   std::size_t validate(std::span<const std::uint32_t> tokens);
   // False, and nothing changes, when fewer than n accepts were made.
   bool rollback(std::size_t n);
-  void reset() { states_.resize(1); }
+  void reset() {
+    states_.resize(1);
+    read_.clear();
+  }
   std::size_t accepted() const { return states_.size() - 1; }
   bool is_complete() { return constraint_->is_complete(state()); }
   bool is_finished() const { return states_.back() == Constraint::kFinished; }
@@ -125,13 +137,16 @@ class Matcher {
   std::vector<std::vector<Term>> stacks(std::size_t limit) {
     return constraint_->stacks(state(), limit);
   }
+  std::optional<float> temperature() { return constraint_->temperature(state()); }
+  std::vector<Captured> captures();
   SetId state() const { return states_.back(); }
 
  private:
-  bool take(SetId next);
+  bool take(SetId next, std::uint32_t token, std::string_view text);
 
   std::shared_ptr<Constraint> constraint_;
   std::vector<SetId> states_;
+  std::vector<ReadPiece> read_;  // one an accept, where the grammar has captures
 };
 
 }  // namespace grammaton

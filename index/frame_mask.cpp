@@ -102,7 +102,7 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
   std::vector<std::uint32_t> tokens;
   std::vector<Visit> exits;
   ItemCounts counts;
-  const bool restricted = store_.restricted();
+  const bool restricted = store_.restricted() || store_.has(t, kHasNoSplit);
   // Tokens are listed for as long as the list may be what is kept.
   auto take = [&](std::span<const Entry> entries) {
     for (const Entry& entry : entries) {

@@ -111,6 +111,8 @@ void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filte
     const bool long_walk = !plain_ && here.subtree_nodes >= kShortWalk;
     bool blank = std::exchange(blank_, false);
     for (std::size_t i = 0; i < levels_[level].items.size();) {
+      if (store_.has_meters())
+        levels_[level].items[i].term = store_.without_meter(levels_[level].items[i].term);
       const Group group = levels_[level].items[i];
       if (apply_keys({&trie, node}, group, level + 1, out) ||
           (long_walk && !store_.has(group.term, kHasCall) &&

@@ -67,6 +67,8 @@ class _Printer:
         for rule in self._queue:  # which grows meanwhile
             body = self._store.rule_body(rule)
             name = self._store.rule_name(rule)
+            if self._store.attributes(rule) != ("", "", 0, None, None):
+                raise UnsupportedKeyword(f"GBNF cannot say attributes of rules, as {name} has")
             if body is None:
                 raise GrammarError(f"rule {name} is not defined")
             if not isinstance(body, int):

@@ -12,7 +12,7 @@ stands for itself is no text, so the same goes before it, and nothing stands bef
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from grammaton.errors import GrammarError, UnsupportedKeyword
@@ -165,10 +165,20 @@ class _Context(Product[State]):
         if list(found) == [state] and found[state] == list(pieces.values()):
             return self._as_it_is(node, state)
         return {
-            out: Term(self._store.union(terms), None)
+            out: self._part(node, self._store.union(terms))
             for out, terms in found.items()
             if not self._store.is_empty(self._store.union(terms))
         }
+
+    def _part(self, node: Node, term: int) -> Node:
+        """A part of a terminal, which says of its texts what the whole one does."""
+        piece = Term(term, None)
+        rule = self._old[node.name] if isinstance(node, Ref) else None
+        if rule is None or rule.attributes is None:
+            return piece
+        name = f"{rule.name}{self._sign}part{len(self._rules.by_name)}"
+        self._rules.add(replace(rule, name=name, body=piece))
+        return Ref(name, rule.source, rule.position, rule.end)
 
     def _as_it_is(self, node: Node, state: State) -> Ways:
         if isinstance(node, Ref) and node.name not in self._rules.by_name:

@@ -21,7 +21,7 @@ In which order the ways lead is Lark's: newlines take all blanks, so that none m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
 from grammaton.errors import UnsupportedKeyword
@@ -104,7 +104,7 @@ class _Blocks:
     def rewritten(self) -> Rules:
         for rule in self._old.by_name.values():
             body = self._node(rule.body, rule)
-            self._new.add(Rule(rule.name, body, rule.source, rule.position, rule.end))
+            self._new.add(replace(rule, body=body))
         return self._new
 
     def _node(self, node: Node, rule: Rule) -> Node:

@@ -189,22 +189,31 @@ def _define(scope: Scope, statement: Define) -> None:
     name, span = statement.name, statement.span
     known = scope.names.get(name)
     if statement.how == "define":
-        _add(scope, Definition(name, statement.params, statement.body, span))
+        _add(scope, _made(statement))
         return
     if known is None:
         raise span.error(f"{name} is not defined before, so there is nothing to {statement.how}")
     if statement.how == "override":
         if known.is_terminal:
-            scope.names[name] = Definition(name, statement.params, statement.body, span)
+            scope.names[name] = _made(statement)
         else:
             known.params, known.body, known.span = statement.params, statement.body, span
+            known.attributes = statement.attributes
         return
     if known.params != statement.params:
         raise span.error(f"{name} cannot be extended with other parameters than it has")
+    if statement.attributes is not None:
+        raise span.error(f"attributes belong to the definition of {name}, not to what extends it")
     if known.body is None:
         raise span.error(f"{name} is only declared, so there is nothing to extend")
     old = known.body.branches if isinstance(known.body, Alt) else (known.body,)
     known.body = Alt((statement.body, *old))
+
+
+def _made(statement: Define) -> Definition:
+    return Definition(
+        statement.name, statement.params, statement.body, statement.span, statement.attributes
+    )
 
 
 def _add(scope: Scope, definition: Definition) -> None:

@@ -291,15 +291,69 @@ class _Lowering:
             named, rule, arguments = self._queue.pop()
             assert rule.body is not None
             environment = dict(zip(rule.params, arguments, strict=True))
-            self._add(named, self._node(rule.body, environment), rule.span)
+            self._define(named, rule, environment)
         if not self._skip:
             return self.rules, name
         first = ebnf.Ref(name, definition.span.source, definition.span.position, 0)
         self._add(whole, ebnf.Seq((*self._skip, first)), definition.span)
         return self.rules, whole
 
-    def _add(self, name: str, body: ebnf.Node, span: Span) -> None:
-        self.rules.add(ebnf.Rule(name, body, span.source, span.position, span.end))
+    def _define(self, name: str, rule: Definition, environment: Environment) -> None:
+        assert rule.body is not None
+        given = rule.attributes
+        if given is None:
+            self._add(name, self._node(rule.body, environment), rule.span)
+            return
+        if not _is_terminal(rule):
+            attributes = ebnf.Attributes(capture=given.capture)
+            self._add(name, self._node(rule.body, environment), rule.span, attributes)
+            return
+        store = self._store
+        term = self._one_terminal(_substituted(rule.body, environment), rule.span)
+        suffix = store.NOTHING
+        if given.suffix is not None:
+            suffix = self._one_terminal(given.suffix, rule.span)
+            term = store.concat([term, suffix])
+        if given.lazy or given.suffix is not None:
+            term = self._first_ends(term)
+        if given.stop is not None:
+            stop = self._one_terminal(given.stop, rule.span)
+            anything = store.repeat(store.chars([(0, 0x10FFFF)]), 0, None)
+            stopped = store.concat([term, stop, anything])
+            term = store.intersect([term, store.complement(stopped)])
+        self.pieces[name] = {NO_NEEDS: term}
+        attributes = ebnf.Attributes(
+            capture=given.capture,
+            stop_capture=given.stop_capture,
+            suffix=suffix,
+            max_tokens=given.max_tokens,
+            temperature=given.temperature,
+        )
+        self._add(name, ebnf.Term(term, None), rule.span, attributes)
+
+    def _one_terminal(self, node: Node, span: Span) -> int:
+        pieces = self.terminals.anonymous(node, span).pieces
+        if any(key != NO_NEEDS for key in pieces):
+            raise span.error(
+                "a terminal with attributes must not look beyond itself", kind=UnsupportedKeyword
+            )
+        return pieces.get(NO_NEEDS, self._store.NOTHING)
+
+    def _first_ends(self, term: int) -> int:
+        """The texts that don't begin with a shorter one."""
+        store = self._store
+        longer = store.concat([term, store.repeat(store.chars([(0, 0x10FFFF)]), 1, None)])
+        return store.intersect([term, store.complement(longer)])
+
+    def _add(
+        self,
+        name: str,
+        body: ebnf.Node,
+        span: Span,
+        attributes: ebnf.Attributes | None = None,
+    ) -> None:
+        place = span.source, span.position, span.end
+        self.rules.add(ebnf.Rule(name, body, *place, attributes))
 
     def _new_name(self, wanted: str) -> str:
         """A name that no rule has; the first to want a name gets it."""
@@ -332,7 +386,8 @@ class _Lowering:
                 assert definition is not None
                 if definition.is_terminal:
                     return self._terminal(definition, node.span)
-                return self._mention(self._rule(definition, ()), node.span)
+                mention = self._mention(self._rule(definition, ()), node.span)
+                return self._skipped(mention) if _is_terminal(definition) else mention
             case Use():
                 return self._node(self._instance(node, environment), {})
             case Instance(rule, _, span):
@@ -436,6 +491,20 @@ class _Lowering:
             case Use():
                 return self._instance(node, environment)
         return node
+
+
+def _is_terminal(rule: Definition) -> bool:
+    """Whether a rule with attributes is one terminal: ignored text follows it, and is not in it."""
+    if rule.attributes is None:
+        return False
+    if rule.attributes.of_terminals:
+        return True
+    match rule.body:
+        case Name() as name:
+            return name.is_terminal
+        case Text() | Regex() | CharRange() | Both() | Not() | Substring():
+            return True
+    return False
 
 
 def _substituted(node: Node, environment: Environment) -> Node:

@@ -27,6 +27,33 @@ class Span:
         return self.source.error(message, self.position, self.end, kind=kind)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes:
+    """What a rule says in brackets after its name.
+
+    Attributes:
+        capture, stop_capture: names for what the rule, and its stop or suffix, match.
+        lazy: the first place where the rule may end is where it ends.
+        stop, suffix: what ends the rule, left out of its texts or the last part of them.
+        max_tokens: the most tokens that may hold a part of a text.
+        temperature: at which its tokens are sampled.
+    """
+
+    capture: str = ""
+    stop_capture: str = ""
+    lazy: bool = False
+    stop: Node | None = None
+    suffix: Node | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+
+    @property
+    def of_terminals(self) -> bool:
+        """Whether the rule must be one terminal."""
+        ends = self.lazy or self.stop is not None or self.suffix is not None
+        return ends or self.max_tokens is not None or self.temperature is not None
+
+
 @dataclass(slots=True, eq=False)
 class Definition:
     """A rule or a terminal.
@@ -41,6 +68,7 @@ class Definition:
     params: tuple[str, ...]
     body: Node | None
     span: Span
+    attributes: Attributes | None = None
 
     @property
     def is_terminal(self) -> bool:

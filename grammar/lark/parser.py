@@ -5,7 +5,7 @@ terminals; a statement ends with its line unless the next one begins with `|`; a
 `#`, takes the white space and the lines before it along; escapes in literals and regular
 expressions are evaluated as Lark evaluates them, so that `\x5d` in a class is a bracket. Of
 llguidance's dialect: `&`, `~`, `{m,n}`, `%json`, `%regex`, the empty literal and token forms;
-attributes of rules and nested grammars are refused as not supported.
+attributes of rules; nested grammars are refused as not supported.
 
 Lark's own reader is not used because it drops the places that errors need, takes 8 s for a megabyte
 (this one takes 1 s), and knows no extensions.
@@ -22,6 +22,7 @@ from typing import Any, Literal
 from grammaton.errors import UnsupportedKeyword
 from grammaton.grammar.ebnf_nodes import MAX_NESTING
 from grammaton.grammar.lark.nodes import (
+    Attributes,
     Both,
     CharRange,
     Json,
@@ -55,7 +56,17 @@ _STRING = re.compile(r'"((?:\\"|\\\\|[^"\n])*?)"(i?)')
 _REGEX = re.compile(r"/(?!/)((?:\\/|\\\\|[^/])*?)/([imslux]*)")
 _DIGIT = re.compile(r"[ \t]*[0-9]")
 _COUNTS = re.compile(r"\{[ \t]*[0-9,]")
-_ATTRIBUTE = re.compile(r"\[\s*(\w*)")
+_ATTRIBUTE = re.compile("[a-z_]+")
+_NUMBER = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,12})?")
+_ATTRIBUTES = (
+    "capture",
+    "lazy",
+    "max_tokens",
+    "stop",
+    "stop_capture",
+    "suffix",
+    "temperature",
+)
 _STATEMENT = re.compile("%[a-z]+")
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]+")
 _EVALUATED = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[nftr])")
@@ -71,6 +82,7 @@ class Define:
     params: tuple[str, ...]
     body: Node
     span: Span
+    attributes: Attributes | None = None
 
 
 @dataclass(frozen=True)
@@ -216,15 +228,10 @@ class _Parser(Reader):
     def _definition(self, how: Literal["define", "override", "extend"]) -> Define:
         self.match(_MODIFIERS)
         name = self._name("a rule, a terminal or a statement")
-        attribute = _ATTRIBUTE.match(self.text, self.at)
-        if attribute is not None:
-            raise self.error(
-                f"attributes of rules are not supported yet: {attribute[1]}",
-                attribute.start(1),
-                attribute.end(),
-                kind=UnsupportedKeyword,
-            )
+        attributes = self._attributes(name) if self.sees("[") else None
         params: list[str] = []
+        if attributes is not None and self.sees("{"):
+            raise self.error("a template has no attributes", self.at)
         if not name.is_terminal and self.take("{"):
             while True:
                 self.match(_SPACE)
@@ -244,7 +251,79 @@ class _Parser(Reader):
         self.match(_SPACE)
         if not self.take(":"):
             raise self.expected(":")
-        return Define(how, name.name, tuple(params), self._alternatives(), name.span)
+        body = self._alternatives()
+        return Define(how, name.name, tuple(params), body, name.span, attributes)
+
+    def _attributes(self, rule: Name) -> Attributes:
+        start = self.at
+        if rule.is_terminal:
+            raise self.error("attributes belong to rules, and this is a terminal", start)
+        self.at += 1
+        found: dict[str, Any] = {}
+        while True:
+            self.match(_SPACE_AND_LINES)
+            here = self.at
+            word = self.match(_ATTRIBUTE)
+            known = word[0] if word else ""
+            if known not in _ATTRIBUTES:
+                raise self.error(
+                    f"expected one of {', '.join(_ATTRIBUTES)}", here, max(self.at, here + 1)
+                )
+            if known in found:
+                raise self.error(f"{known} is there twice", here, self.at)
+            self.match(_SPACE)
+            found[known] = self._attribute(known, rule, here)
+            self.match(_SPACE_AND_LINES)
+            if self.take("]"):
+                break
+            if not self.take(","):
+                raise self.expected(", or ]")
+        if "stop" in found and ("suffix" in found or "stop_capture" in found):
+            other = "suffix" if "suffix" in found else "stop_capture"
+            raise self.error(f"stop and {other} don't go together", start, self.at)
+        if "stop_capture" in found and "suffix" not in found:
+            raise self.error("stop_capture names what a suffix matches", start, self.at)
+        return Attributes(**found)
+
+    def _attribute(self, name: str, rule: Name, start: int) -> object:
+        if name == "lazy":
+            return True
+        if not self.take("="):
+            if name == "capture":
+                return rule.name
+            raise self.expected("=")
+        self.match(_SPACE)
+        here = self.at
+        if name in ("capture", "stop_capture"):
+            if not self.sees('"'):
+                raise self.expected("a name in quotes")
+            value, _ = self._string()
+            if not value:
+                raise self.error("a capture needs a name", here, self.at)
+            return value
+        if name in ("stop", "suffix"):
+            terminal = self._atom()
+            if not isinstance(terminal, Text | Regex | Name) or (
+                isinstance(terminal, Name) and not terminal.is_terminal
+            ):
+                raise self.error("expected a literal, a regular expression or a terminal", here)
+            if terminal == Text("", "", self._span(here)):
+                raise self.error(
+                    "an end of sequence can't stop a rule within a text",
+                    here,
+                    self.at,
+                    kind=UnsupportedKeyword,
+                )
+            return terminal
+        if name == "max_tokens":
+            count = self.count("a number of tokens")
+            if count == 0:
+                raise self.error("max_tokens is at least 1", here, self.at)
+            return count
+        number = self.match(_NUMBER)
+        if number is None:
+            raise self.expected("a temperature from 0 on")
+        return float(number[0])
 
     # Expressions
 

@@ -11,7 +11,7 @@ part without rules inside, and from which state to which a rule is *entered* and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from grammaton._core import TermStore
@@ -92,7 +92,8 @@ class Product(Generic[S]):
             rule = self._old[name]
             ways = self._build(rule.body, state, rule)
             for out in exits:
-                self._add(self._name(name, state, out), ways[out], rule)
+                body = ways[out]
+                self._rules.add(replace(rule, name=self._name(name, state, out), body=body))
         rule = self._old[start]
         ends = [
             Ref(self._name(start, self._first, out), rule.source, rule.position, rule.end)

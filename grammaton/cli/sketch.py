@@ -48,6 +48,8 @@ def _pieces(constraint: Constraint, term: int, level: int, depth: int) -> Iterat
             yield token_set(names, ids, negated=negated)
         case ("keys", edges):
             yield from _keys(constraint, edges, depth)
+        case ("metered", int(inner), *_):
+            yield from _pieces(constraint, inner, level, depth)
         case ("complement", int(inner)):
             yield "~"
             yield from _pieces(constraint, inner, _PREFIX, depth - 1)

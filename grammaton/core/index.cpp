@@ -107,6 +107,7 @@ void bind_index(nb::module_& m) {
           },
           arg("param"))
       .def_prop_ro("memory_bytes", &Constraint::memory)
+      .def_prop_ro("has_captures", &Constraint::has_captures)
       .def("stats", [](Constraint& self) {
         const Constraint::Stats stats = [&self] {
           const WithoutGil release;
@@ -164,6 +165,29 @@ void bind_index(nb::module_& m) {
                self.fill(words);
              }
              return Mask(words, {count}, owner);
+           })
+      .def_prop_ro("temperature",
+                   [](Matcher& self) {
+                     const auto found = [&self] {
+                       const WithoutGil release;
+                       return self.temperature();
+                     }();
+                     return found ? nb::object(nb::float_(*found)) : nb::object(nb::none());
+                   })
+      .def("captures",
+           [](Matcher& self) {
+             const std::vector<Captured> found = [&self] {
+               const WithoutGil release;
+               return self.captures();
+             }();
+             nb::dict result;
+             for (const Captured& captured : found) {
+               const nb::str name(captured.name.c_str(), captured.name.size());
+               if (!result.contains(name)) result[name] = nb::list();
+               nb::cast<nb::list>(result[name])
+                   .append(nb::bytes(captured.text.data(), captured.text.size()));
+             }
+             return result;
            })
       .def(
           "accept",

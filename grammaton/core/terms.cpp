@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <bit>
+#include <cmath>
 #include <optional>
 
 #include "automata/machine.hpp"
@@ -211,6 +213,15 @@ nb::tuple term_tuple(const std::vector<Term>& terms) {
   return nb::tuple(items);
 }
 
+nb::object optional(std::uint32_t value) {
+  return value == kUnbounded ? nb::object(nb::none()) : nb::object(nb::int_(value));
+}
+
+nb::object temperature_of(std::uint32_t bits) {
+  return bits == kNone ? nb::object(nb::none())
+                       : nb::object(nb::float_(std::bit_cast<float>(bits)));
+}
+
 // (names, ids, negated)
 nb::tuple token_set_tuple(const TokenSet& set) {
   nb::list names;
@@ -285,6 +296,8 @@ nb::tuple node_of(const TermStore& store, Term t) {
       return nb::make_tuple("margin", n.a, n.b, n.c != 0);
     case Kind::Token:
       return nb::tuple(nb::make_tuple("tokens") + token_set_tuple(store.token_set(n.a)));
+    case Kind::Metered:
+      return nb::make_tuple("metered", n.a, optional(n.b), temperature_of(n.c));
     case Kind::JsonRaw:
     case Kind::NoSplit:
     case Kind::KeyDigits:
@@ -438,6 +451,36 @@ void bind_terms(nb::module_& m) {
           },
           arg("term"))
       .def("rule", &TermStore::rule, arg("name"))
+      .def(
+          "set_attributes",
+          [](TermStore& s, std::uint64_t rule, std::string capture, std::string stop_capture,
+             std::uint64_t suffix, const std::optional<std::uint64_t>& max_tokens,
+             const std::optional<double>& temperature) {
+            RuleAttributes attributes{std::move(capture), std::move(stop_capture),
+                                      checked(s, suffix), kUnbounded, kNone};
+            if (max_tokens) {
+              if (*max_tokens == 0 || *max_tokens >= kUnbounded)
+                throw GrammarFault("max_tokens is between 1 and 2**32 - 2");
+              attributes.tokens = static_cast<std::uint32_t>(*max_tokens);
+            }
+            if (temperature) {
+              const auto value = static_cast<float>(*temperature);
+              if (!std::isfinite(value) || value < 0)
+                throw GrammarFault("a temperature is a finite number from 0 on");
+              attributes.temperature = std::bit_cast<std::uint32_t>(value);
+            }
+            s.set_attributes(checked_rule(s, rule), std::move(attributes));
+          },
+          arg("rule"), arg("capture") = "", arg("stop_capture") = "", arg("suffix") = kNothing,
+          arg("max_tokens") = nb::none(), arg("temperature") = nb::none())
+      .def(
+          "attributes",
+          [](TermStore& s, std::uint64_t rule) {
+            const RuleAttributes& a = s.rule_info(checked_rule(s, rule)).attributes;
+            return nb::make_tuple(a.capture, a.stop_capture, a.suffix, optional(a.tokens),
+                                  temperature_of(a.temperature));
+          },
+          arg("rule"))
       .def(
           "define",
           [](TermStore& s, std::uint64_t rule, std::uint64_t body) {
