@@ -407,7 +407,7 @@ class TermStore {
   Term literal_trie(std::span<const std::string> texts, std::size_t depth, unsigned branches);
   Term utf8_term(const CodeRanges& ranges, bool joined);
   Term continuation_term(const CodeRanges& ranges, unsigned count, bool joined);
-  Term lead_term(const CodeRanges& ranges, unsigned count, unsigned lead, bool joined);
+  Term block_terms(const CodeRanges& ranges, unsigned count, unsigned first, bool joined);
 
   // leaps.cpp
   std::optional<Term> leap_items(Term t, std::string_view text);

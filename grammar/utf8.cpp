@@ -98,52 +98,35 @@ Term TermStore::chars(CodeRanges ranges, bool restricted) {
 
 Term TermStore::continuation_term(const CodeRanges& ranges, unsigned count, bool joined) {
   if (count == 0) return kEmpty;
-  if (ranges.size() == 1 && ranges[0].low == 0 &&
-      ranges[0].high == (std::uint32_t{1} << (6 * count)) - 1) {
-    // Every character with this lead: taken apart it would be 64 ** count of them.
-    const Term full = concat(
-        bytes(ByteSet::range(0x80, 0xBF)),
-        continuation_term({{0, (std::uint32_t{1} << (6 * (count - 1))) - 1}}, count - 1, joined));
-    return joined ? no_split(full) : full;
-  }
-  const std::uint32_t width = std::uint32_t{1} << (6 * (count - 1));
+  const Term result = block_terms(ranges, count - 1, 0x80, joined);
+  return joined ? no_split(result) : result;
+}
+
+// The characters whose blocks of 64 ** `count` are told apart by one byte, `first` for the lowest.
+Term TermStore::block_terms(const CodeRanges& ranges, unsigned count, unsigned first, bool joined) {
+  const std::uint32_t width = std::uint32_t{1} << (6 * count);
   std::vector<std::pair<Term, ByteSet>> groups;
-  auto add = [&groups](Term rest, unsigned byte) {
-    for (auto& [term, set] : groups) {
-      if (term == rest) {
-        set.add(byte);
-        return;
-      }
+  const auto add = [&](Term rest, std::uint32_t low, std::uint32_t high) {
+    const ByteSet set = ByteSet::range(first | low, first | high);
+    const auto found = std::ranges::find(groups, rest, &std::pair<Term, ByteSet>::first);
+    if (found == groups.end()) {
+      groups.emplace_back(rest, set);
+    } else {
+      found->second = found->second | set;
     }
-    groups.emplace_back(rest, ByteSet::of(byte));
   };
   for (const CodeRange& r : ranges) {
     for (std::uint32_t v = r.low / width; v <= r.high / width; ++v) {
       // A range that starts inside this block shares it with an earlier range: done then.
       if (&r != &ranges.front() && (&r - 1)->high / width == v) continue;
-      const CodeRanges inner = slice(ranges, v * width, v * width + width - 1);
-      add(continuation_term(inner, count - 1, joined), 0x80 | v);
-    }
-  }
-  std::vector<Term> branches;
-  for (const auto& [rest, set] : groups) branches.push_back(concat(bytes(set), rest));
-  const Term result = join(std::move(branches));
-  return joined ? no_split(result) : result;
-}
-
-Term TermStore::lead_term(const CodeRanges& ranges, unsigned count, unsigned lead, bool joined) {
-  const std::uint32_t width = std::uint32_t{1} << (6 * count);
-  std::vector<std::pair<Term, ByteSet>> groups;
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    for (std::uint32_t v = ranges[i].low / width; v <= ranges[i].high / width; ++v) {
-      if (i > 0 && ranges[i - 1].high / width == v) continue;
-      const Term rest =
-          continuation_term(slice(ranges, v * width, v * width + width - 1), count, joined);
-      const auto found = std::ranges::find(groups, rest, &std::pair<Term, ByteSet>::first);
-      if (found == groups.end()) {
-        groups.emplace_back(rest, ByteSet::of(lead | v));
+      const bool whole = v * width >= r.low && v * width + width - 1 <= r.high;
+      if (whole) {  // and so are the next ones, of which a wide class has dozens
+        const std::uint32_t last = (r.high + 1) / width - 1;
+        add(continuation_term({{0, width - 1}}, count, joined), v, last);
+        v = last;
       } else {
-        found->second.add(lead | v);
+        add(continuation_term(slice(ranges, v * width, v * width + width - 1), count, joined), v,
+            v);
       }
     }
   }
@@ -165,9 +148,9 @@ Term TermStore::utf8_term(const CodeRanges& ranges, bool joined) {
     }
     return result;
   };
-  return join({bytes(ascii), lead_term(part(0x80, 0x7FF), 1, 0xC0, joined),
-               lead_term(part(0x800, 0xFFFF), 2, 0xE0, joined),
-               lead_term(part(0x10000, kLastCodePoint), 3, 0xF0, joined)});
+  return join({bytes(ascii), block_terms(part(0x80, 0x7FF), 1, 0xC0, joined),
+               block_terms(part(0x800, 0xFFFF), 2, 0xE0, joined),
+               block_terms(part(0x10000, kLastCodePoint), 3, 0xF0, joined)});
 }
 
 Term TermStore::expand_chars(Term t) {

@@ -77,22 +77,22 @@ void MaskBuilder::add(const MaskBuilder& part) {
 FinishedMask MaskBuilder::finish() {
   FinishedMask mask;
   found_.clear();
+  const std::size_t most = words_.size() * 2 / kMostDifferent;
   each_touched([&](std::size_t i) {
     const Word different = words_[i] ^ (base_ ? base_[i] : 0);
-    for (unsigned half = 0; half < 2; ++half) {
+    for (unsigned half = 0; half < 2 && found_.size() <= most; ++half) {
       const unsigned shift = half * 32;
       if (static_cast<std::uint32_t>(different >> shift) == 0) continue;
       found_.push_back({static_cast<std::uint32_t>(i * 2 + half),
                         static_cast<std::uint32_t>(words_[i] >> shift)});
     }
   });
-  if (found_.size() * kMostDifferent <= words_.size() * 2) {
+  if (found_.size() <= most) {
     mask.base_ = base_;
     mask.differences_.assign(found_.begin(), found_.end());
   } else {
-    std::vector<Word> words(words_.size());
-    for (std::size_t i = 0; i < words.size(); ++i) words[i] = value(i);
-    mask.base_ = copy_bits(words);
+    for (std::size_t i = 0; i < words_.size(); ++i) word(i);
+    mask.base_ = copy_bits(words_);
   }
   return mask;
 }
