@@ -15,18 +15,20 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from grammaton.errors import GrammarError, LimitExceeded
 from grammaton.grammar.lark.nodes import (
     Alt,
     Definition,
     Name,
+    Nested,
     Node,
     Scope,
     Use,
     children,
 )
-from grammaton.grammar.lark.parser import Declare, Define, Ignore, Import, read_lark
+from grammaton.grammar.lark.parser import Declare, Define, Ignore, Import, Statement, read_lark
 
 MAX_IMPORTS = 200
 """Files that one grammar may import, each counted for every file that imports it."""
@@ -40,11 +42,13 @@ class Loaded:
         scope: the names of the main file.
         ignored: what may stand between terminals.
         declared: the names of every `%declare`, those of imported files too.
+        nested: the grammars within rules, by the identity of their scopes.
     """
 
     scope: Scope
     ignored: list[Ignore]
     declared: set[str]
+    nested: dict[int, Loaded]
 
 
 @dataclass
@@ -52,12 +56,25 @@ class _Loader:
     import_paths: list[Path]
     files: int = 0
     declared: set[str] = field(default_factory=set)
-    ignored: list[Ignore] = field(default_factory=list)
+    nested: dict[int, Loaded] = field(default_factory=dict)
 
-    def load(self, text: str, file: Path | None, chain: tuple[Path, ...]) -> Scope:
+    def load(self, text: str, file: Path | None, chain: tuple[Path, ...]) -> Loaded:
         """Reads one file and those it imports; `chain` are the files that led here."""
         scope = Scope()
         statements = read_lark(text, scope, "" if file is None else file.name)
+        return self._fill(scope, statements, file, chain, checked=file is None)
+
+    def _fill(
+        self,
+        scope: Scope,
+        statements: Sequence[Statement],
+        file: Path | None,
+        chain: tuple[Path, ...],
+        *,
+        checked: bool,
+    ) -> Loaded:
+        """Puts what statements define into their scope."""
+        ignored: list[Ignore] = []
         imports: dict[tuple[bool, tuple[str, ...]], list[Import]] = {}
         for statement in statements:
             if isinstance(statement, Import):
@@ -71,18 +88,31 @@ class _Loader:
             elif isinstance(statement, Declare):
                 _add(scope, Definition(statement.name, (), None, statement.span))
                 self.declared.add(statement.name)
-            elif isinstance(statement, Ignore) and file is None:
-                self.ignored.append(statement)
-        if file is None:
+            elif isinstance(statement, Ignore):
+                ignored.append(statement)
+        for statement in statements:
+            if isinstance(statement, Define):
+                self._fill_nested(statement.body, file, chain)
+        if checked:
             for definition in scope.names.values():
                 for param in definition.params:
                     if param in scope.names:
                         raise definition.span.error(f"the parameter {param} has the name of a rule")
                 if definition.body is not None:
                     check_names(definition.body, definition.params)
-            for ignore in self.ignored:
+            for ignore in ignored:
                 check_names(ignore.body, ())
-        return scope
+        return Loaded(scope, ignored, self.declared, self.nested)
+
+    def _fill_nested(self, body: Node, file: Path | None, chain: tuple[Path, ...]) -> None:
+        stack = [body]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, Nested):
+                statements: Any = top.statements
+                loaded = self._fill(top.scope, statements, file, chain, checked=True)
+                self.nested[id(top.scope)] = loaded
+            stack.extend(children(top))
 
     def _import(
         self, scope: Scope, group: list[Import], file: Path | None, chain: tuple[Path, ...]
@@ -98,7 +128,7 @@ class _Loader:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise first.span.error(f"{path} cannot be read: {error}") from None
-        other = self.load(text, path, (*chain, path))
+        other = self.load(text, path, (*chain, path)).scope
         for statement in group:
             for there, here, span in statement.names:
                 definition = other.names.get(there)
@@ -140,8 +170,7 @@ def load_lark(text: str, import_paths: Sequence[str | PathLike[str]]) -> Loaded:
     if isinstance(import_paths, str | bytes | PathLike):
         raise GrammarError(f"import_paths is a list of folders, not the single {import_paths!r}")
     loader = _Loader([_folder(path) for path in import_paths])
-    scope = loader.load(text, None, ())
-    return Loaded(scope, loader.ignored, loader.declared)
+    return loader.load(text, None, ())
 
 
 def check_names(node: Node, params: Sequence[str]) -> None:

@@ -38,6 +38,7 @@ from grammaton.grammar.lark.nodes import (
     Instance,
     Json,
     Name,
+    Nested,
     Node,
     Not,
     Regex,
@@ -96,14 +97,9 @@ def lower_lark(
     _check_declared(declared, loaded.declared)
     if indenter is not None and not isinstance(indenter, Indenter):
         raise GrammarError(f"indenter is an Indenter, not a {type(indenter).__name__}")
-    lowering = _Lowering(store, loaded, declared, indenter)
+    lowering = _Lowering(store, loaded, declared, indenter, places)
     lowering.make_ignored(max_ignored)
-    rules, first = lowering.rules_from(start)
-    if indenter is not None:
-        rules, first = with_indentation(rules, first, lowering.layout(indenter, max_ignored))
-    if lowering.needs_context:
-        rules, first = in_context(Settling(store), rules, first, lowering.pieces)
-    return lower_rules(store, rules, first, places=places)
+    return lowering.term(start, indenter)
 
 
 def _check_bound(value: object) -> None:
@@ -136,8 +132,12 @@ class _Lowering:
         loaded: Loaded,
         declared: Mapping[str, str | None],
         indenter: Indenter | None,
+        places: ebnf.TokenPlaces,
     ) -> None:
         self._indenter = indenter
+        self._declared = declared
+        self._places = places
+        self._most_ignored: int | None = None
         self._store = store
         self._loaded = loaded
         self.terminals = Terminals(store, declared)
@@ -163,6 +163,7 @@ class _Lowering:
     def make_ignored(self, most: int | None) -> None:
         """Makes the rule for text between terminals, at most `most` characters of it."""
         store = self._store
+        self._most_ignored = most
         if not self._loaded.ignored or most == 0:
             if self._indenter is not None:
                 self._skip_with(store.EMPTY, next(iter(self._loaded.scope.names.values())).span)
@@ -394,6 +395,8 @@ class _Lowering:
                 return self._mention(rule, span)
             case Json(schema):
                 return self._skipped(ebnf.Term(self._schema(schema, node.span), None))
+            case Nested():
+                return self._skipped(ebnf.Term(self._nested(node), None))
             case Special(names, ids, negated, span):
                 place = span.source, span.position, span.end
                 return self._skipped(ebnf.Tokens(names, ids, negated, *place))
@@ -410,6 +413,25 @@ class _Lowering:
                     shown = node.value if isinstance(node, Text | Regex) else "terminal"
                     self._anonymous[whole] = self._terminal_rule(shown, terminal, node.span)
                 return self._skipped(self._mention(self._anonymous[whole], node.span))
+
+    def _nested(self, node: Nested) -> int:
+        """The term of a grammar within a rule, whose look-around ends where it ends."""
+        loaded = self._loaded.nested[id(node.scope)]
+        if "start" not in loaded.scope.names:
+            raise node.span.error("a nested grammar begins with its rule start, and has none")
+        inner = _Lowering(self._store, loaded, self._declared, None, self._places)
+        inner.make_ignored(self._most_ignored)
+        return inner.term("start")
+
+    def term(self, start: str, indenter: Indenter | None = None) -> int:
+        """The term of the whole grammar."""
+        rules, first = self.rules_from(start)
+        if indenter is not None:
+            layout = self.layout(indenter, self._most_ignored)
+            rules, first = with_indentation(rules, first, layout)
+        if self.needs_context:
+            rules, first = in_context(Settling(self._store), rules, first, self.pieces)
+        return lower_rules(self._store, rules, first, places=self._places)
 
     @staticmethod
     def _mention(name: str, span: Span) -> ebnf.Ref:

@@ -192,6 +192,16 @@ class Substring:
 
 
 @dataclass(frozen=True, slots=True)
+class Nested:
+    """A grammar within a grammar, with names and ignored text of its own; the loader knows it by
+    its scope."""
+
+    statements: tuple[object, ...] = field(compare=False)
+    scope: Scope
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Special:
     """One token out of some, taken whole; `negated`: out of all others."""
 
@@ -229,6 +239,7 @@ Node = (
     | Json
     | Substring
     | Special
+    | Nested
     | Instance
 )
 

@@ -5,7 +5,7 @@ terminals; a statement ends with its line unless the next one begins with `|`; a
 `#`, takes the white space and the lines before it along; escapes in literals and regular
 expressions are evaluated as Lark evaluates them, so that `\x5d` in a class is a bracket. Of
 llguidance's dialect: `&`, `~`, `{m,n}`, `%json`, `%regex`, the empty literal and token forms;
-attributes of rules; nested grammars are refused as not supported.
+attributes of rules, and `%lark {…}`, a grammar in a rule.
 
 Lark's own reader is not used because it drops the places that errors need, takes 8 s for a megabyte
 (this one takes 1 s), and knows no extensions.
@@ -27,6 +27,7 @@ from grammaton.grammar.lark.nodes import (
     CharRange,
     Json,
     Name,
+    Nested,
     Node,
     Not,
     Regex,
@@ -130,10 +131,11 @@ class _Parser(Reader):
         self._scope = scope
         self._depth = 0
 
-    def statements(self) -> list[Statement]:
+    def statements(self, *, nested: bool = False) -> list[Statement]:
+        """All of them; of a nested grammar, those up to its closing brace."""
         found: list[Statement] = []
         self.match(_SPACE_AND_LINES)
-        while self.at < len(self.text):
+        while self.at < len(self.text) and not (nested and self.sees("}")):
             start = self.at
             directive = self.match(_STATEMENT)
             self.match(_SPACE)
@@ -158,7 +160,8 @@ class _Parser(Reader):
             else:
                 self._other_directive(directive[0], start)
             self.match(_SPACE)
-            if self.at < len(self.text) and self.match(_LINE) is None:
+            at_end = self.at == len(self.text) or (nested and self.sees("}"))
+            if not at_end and self.match(_LINE) is None:
                 raise self.expected("an item, | or the end of the line")
             self.match(_SPACE_AND_LINES)
         return found
@@ -574,12 +577,29 @@ class _Parser(Reader):
             return Json(schema, self._span(start))
         if name == "%regex":
             return self._substring(self._json("an object"), start)
+        if name == "%lark":
+            return self._nested(start)
         raise self.error(
-            f"{name} is not supported here; expected %json or %regex",
+            f"{name} is not supported here; expected %json, %lark or %regex",
             start,
             start + len(name),
             kind=UnsupportedKeyword,
         )
+
+    def _nested(self, start: int) -> Node:
+        self.match(_SPACE_AND_LINES)
+        opening = self.at
+        if not self.take("{"):
+            raise self.expected("a grammar in braces")
+        self._enter(start)
+        outer, self._scope = self._scope, Scope()
+        statements = tuple(self.statements(nested=True))
+        if not self.take("}"):
+            raise self.error("this grammar is never closed; expected }", opening)
+        node = Nested(statements, self._scope, self._span(start))
+        self._scope = outer
+        self._depth -= 1
+        return node
 
     def _substring(self, value: dict[str, Any], start: int) -> Node:
         known = ("substring_chars", "substring_words", "substring_chunks")

@@ -29,6 +29,7 @@ from grammaton.grammar.lark.nodes import (
     Instance,
     Json,
     Name,
+    Nested,
     Node,
     Not,
     Regex,
@@ -245,6 +246,8 @@ class Terminals:
                 return _of_term(substring_term(store, chunks))
             case Json():
                 raise node.span.error("a JSON Schema can stand in a rule, not in a terminal")
+            case Nested():
+                raise node.span.error("a grammar can stand in a rule, not in a terminal")
             case Special():
                 raise node.span.error("a special token can stand in a rule, not in a terminal")
             case Use() | Instance():

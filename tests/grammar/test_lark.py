@@ -390,3 +390,20 @@ def test_large_grammars() -> None:
     doubling = "".join(f"T{i}: T{i + 1} T{i + 1}\n" for i in range(40))
     with pytest.raises(LimitExceeded, match="parts"):
         Grammar.from_lark("start: T0\n" + doubling + 'T40: "a"\n')
+
+
+def test_a_grammar_within_a_grammar() -> None:
+    grammar = Grammar.from_lark(r"""
+start: "<" %lark {
+    start: word ("," word)*   // names of its own
+    word: /a+(?!b)/ | %lark { start: "(" start ")" | "x"
+      %ignore "_" }
+    %ignore " "
+  } ">" word
+word: "w"
+%ignore "-"
+""")
+    for text in ("<a>w", "-<- a , aa>-w", "<(_(x)), a>w"):
+        assert grammar.accepts(text), text
+    for text in ("< a>-w_", "<w>w", "<a-,a>w", "<a_>w", "<a> w"):
+        assert not grammar.accepts(text), text
