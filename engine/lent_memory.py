@@ -15,25 +15,35 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+INTEGERS = {2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+"""The integers of as many bytes as a float has."""
+
 _MOST = 3
 """Blocks that are kept: a loop holds the result of the step before, and at times one more."""
 
 
 class LentMemory:
-    """Blocks of CPU memory; each is lent to one tensor at a time."""
+    """Blocks of CPU memory of one shape, each lent to one tensor at a time.
 
-    def __init__(self) -> None:
-        self._blocks: list[tuple[NDArray[np.uint8], weakref.ref[Any]]] = []
+    Args:
+        shape: of the tensors.
+        dtype: of the tensors, a float of 2, 4 or 8 bytes.
+    """
 
-    def take(self, shape: torch.Size, dtype: torch.dtype) -> Tensor:
-        """A tensor whose values are to be written first; of fresh memory when no block of its size
-        is free."""
-        size = shape.numel() * dtype.itemsize
-        free = (memory for memory, lent in self._blocks if lent() is None)
-        memory = next((block for block in free if block.nbytes == size), None)
-        if memory is None:
-            memory = np.empty(size, dtype=np.uint8)
-        array = memory[:]
-        others = [block for block in self._blocks if block[0] is not memory]
-        self._blocks = [*others[1 - _MOST :], (memory, weakref.ref(array))]
-        return torch.from_numpy(array).view(dtype).view(shape)
+    def __init__(self, shape: torch.Size, dtype: torch.dtype) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self._blocks: list[tuple[NDArray[Any], weakref.ref[Any]]] = []
+
+    def take(self) -> tuple[NDArray[Any], Tensor]:
+        """A tensor whose values are to be written first, and its bits as integers."""
+        for place in range(len(self._blocks) - 1, -1, -1):
+            if self._blocks[place][1]() is None:
+                bits = self._blocks.pop(place)[0]  # the one used last is likeliest in a cache
+                break
+        else:
+            bits = np.empty(self.shape, dtype=INTEGERS[self.dtype.itemsize])
+            del self._blocks[: 1 - _MOST]
+        lent = bits[:]
+        self._blocks.append((bits, weakref.ref(lent)))
+        return bits, torch.from_numpy(lent).view(self.dtype)

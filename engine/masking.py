@@ -16,6 +16,7 @@ import importlib.util
 import math
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from torch import Tensor
 
 from grammaton._core import apply_masks
 from grammaton.engine.errors import InvalidOption
+from grammaton.engine.lent_memory import INTEGERS
 
 _WORD_BITS = 32
 
@@ -94,9 +96,15 @@ def apply_mask(logits: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Te
         out = torch.empty_like(logits) if out is None else out
         launch(_rows(logits), _rows(mask), _rows(out))
         return out
-    if logits.device.type == "cpu" and plain and logits.element_size() in _INTEGERS:
+    if logits.device.type == "cpu" and plain and logits.element_size() in INTEGERS:
         out = torch.empty_like(logits) if out is None else out
-        _apply_on_cpu(_rows(logits), _rows(mask), _rows(out))
+        apply_masks(
+            bits_of(_rows(logits)),
+            _rows(mask).numpy(),
+            bits_of(_rows(out)),
+            excluded=bits_of_minus_inf(logits.dtype),
+            threads=torch.get_num_threads(),
+        )
         return out
     return _apply_on_device(logits, mask, out)
 
@@ -110,23 +118,19 @@ def _apply_on_device(logits: Tensor, mask: Tensor, out: Tensor | None) -> Tensor
     return out.masked_fill_(forbidden, -math.inf)
 
 
-def _apply_on_cpu(logits: Tensor, mask: Tensor, out: Tensor) -> None:
-    as_int = _INTEGERS[logits.element_size()]
-    apply_masks(
-        logits.detach().view(as_int).numpy(),
-        mask.numpy(),
-        out.view(as_int).numpy(),
-        excluded=_bits_of_minus_inf(logits.dtype),
-        threads=torch.get_num_threads(),
-    )
-
-
-_INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+def bits_of(tensor: Tensor) -> NDArray[Any]:
+    """The bits of floats of 2, 4 or 8 bytes in CPU memory as integers, in the same memory."""
+    tensor = tensor.detach() if tensor.requires_grad else tensor
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy()
+    array = tensor.numpy()
+    return array.view(INTEGERS[array.itemsize])
 
 
 @cache
-def _bits_of_minus_inf(dtype: torch.dtype) -> int:
-    return int(torch.tensor(-math.inf, dtype=dtype).view(_INTEGERS[dtype.itemsize]).item())
+def bits_of_minus_inf(dtype: torch.dtype) -> int:
+    """The bits of minus infinity as a signed integer."""
+    return int(bits_of(torch.tensor([-math.inf], dtype=dtype))[0])
 
 
 def _rows(tensor: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import torch
@@ -35,10 +35,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import LogitsProcessor
 
+from grammaton._core import apply_masks
 from grammaton.engine.errors import InvalidOption
 from grammaton.engine.forced import Spell, take_canonical
 from grammaton.engine.lent_memory import LentMemory
-from grammaton.engine.masking import apply_mask, mask_of
+from grammaton.engine.masking import apply_mask, bits_of, bits_of_minus_inf, mask_of
 from grammaton.engine.rows import BranchingMatcher, Constraining, Ids, Rows, Track
 from grammaton.errors import TokenRejected, VocabularyError
 from grammaton.grammar.grammar import Grammar
@@ -60,6 +61,8 @@ Answered: TypeAlias = "NDArray[np.int64]"
 # would be none; and far under the -1e9 of beams that transformers itself has no hope for, also
 # after it is divided by a length.
 _HOPELESS = -1e30
+
+_LENDABLE = frozenset((torch.float32, torch.bfloat16, torch.float16, torch.float64))
 
 # Log probabilities of a whole vocabulary in float32 add up to 1 this well.
 _NORMALISED = 1e-2
@@ -154,7 +157,7 @@ class GrammatonLogitsProcessor(LogitsProcessor):
         self._free_row = mask_of(range(len(vocabulary)), vocabulary.mask_words)
         self._buffer = torch.zeros((0, vocabulary.mask_words), dtype=torch.int32)
         self._words: Masks = self._buffer.numpy()
-        self._memory = LentMemory()
+        self._memory: LentMemory | None = None
         self._rows: Rows | None = None
         self._claims: dict[tuple[int, bytes], bytes] = {}
         self._texts: dict[bytes, bytes] = {}
@@ -196,14 +199,28 @@ class GrammatonLogitsProcessor(LogitsProcessor):
         dropped = self._repeated(rows, scores)
         if dropped:
             self._words[dropped] = self._pad_row
-        if scores.device.type == "cpu":
-            out = self._memory.take(scores.shape, scores.dtype)
-            masked = apply_mask(scores, buffer, out=out)
+        if scores.device.type == "cpu" and scores.stride(1) == 1 and scores.dtype in _LENDABLE:
+            masked = self._masked(scores)
         else:
             # The buffer is free again when the ids of the next call have arrived: one stream.
             masked = apply_mask(scores, buffer.to(scores.device, non_blocking=True))
         if dropped:
             masked[dropped, self.pad_token_id] = _HOPELESS
+        return masked
+
+    def _masked(self, scores: Tensor) -> Tensor:
+        """As `apply_mask`, without its questions, into memory that was used before."""
+        memory = self._memory
+        if memory is None or memory.shape != scores.shape or memory.dtype != scores.dtype:
+            memory = self._memory = LentMemory(scores.shape, scores.dtype)
+        bits, masked = memory.take()
+        apply_masks(
+            bits_of(scores),
+            self._words,
+            bits,
+            excluded=bits_of_minus_inf(scores.dtype),
+            threads=torch.get_num_threads(),
+        )
         return masked
 
     def _fill(self, tracks: Sequence[Track]) -> None:
@@ -492,7 +509,10 @@ def _check_number(value: object, name: str, *, least: int, below: int | None = N
 
 
 def _on_cpu(ids: Tensor) -> Ids:
-    return ids.detach().cpu().numpy().astype(np.int64, copy=False)
+    array: NDArray[Any] = (ids if ids.device.type == "cpu" else ids.cpu()).numpy()
+    if array.dtype != np.int64 or array.strides[1] != array.itemsize:
+        array = array.astype(np.int64, order="C")
+    return array
 
 
 def _has_bit(mask: NDArray[np.int32], token: int) -> bool:

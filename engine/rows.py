@@ -24,6 +24,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from grammaton._core import same_rows
 from grammaton.engine.forced import SupportsMatching
 
 Ids: TypeAlias = "NDArray[np.int64]"
@@ -200,10 +201,11 @@ class Rows:
         count, length = ids.shape
         if count != len(self.tracks) or length < self.prompt_length:
             return False
-        if length >= self._length and self._shares(ids, self._length):
+        known = self._length
+        if length >= known and same_rows(ids, self._room, known):
             self._grow(ids)
             return True
-        if same_prompts and not self._shares(ids, self.prompt_length):
+        if same_prompts and not same_rows(ids, self._room, self.prompt_length):
             return False
         old, new = self.ids[:, self.prompt_length :], ids[:, self.prompt_length :]
         for first in range(0, count, self._group):
@@ -211,11 +213,10 @@ class Rows:
         self._keep(ids, 0)
         return True
 
-    def _shares(self, ids: Ids, length: int) -> bool:
-        return bool((ids[:, :length] == self._room[:, :length]).all())
-
     def _grow(self, ids: Ids) -> None:
         known = self._length
+        if ids.shape[1] == known:
+            return
         for track, tokens in zip(self.tracks, ids[:, known:].tolist(), strict=True):
             track.extend(tokens)
         self._keep(ids, known)

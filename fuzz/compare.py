@@ -80,7 +80,7 @@ def counterexample(
 
     Raises:
         Undecided: a grammar has rules, and `max_pairs` were compared without finding a difference.
-        GrammarError: not grammars, left recursive ones, or a bound that is not a number from 0.
+        GrammarError: not grammars, or a bound that is not a number from 0.
         LimitExceeded: see `grammaton.Limits`.
     """
     _check(a, b, max_size, max_pairs)
@@ -118,7 +118,7 @@ def size(grammar: Grammar, n: int, *, exactly: bool = False, max_states: int = 1
 
     Raises:
         LimitExceeded: more than `max_states`, or see `grammaton.Limits`.
-        GrammarError: not a Grammar, a left recursive one, or `n` is not a number from 0.
+        GrammarError: not a Grammar, or `n` is not a number from 0.
     """
     check_grammar(grammar)
     _check_number("n", n)

@@ -66,7 +66,7 @@ class Paths:
 
     Raises:
         UnsatisfiableGrammar: no text is in the language.
-        GrammarError: not a Grammar, or left recursive.
+        GrammarError: not a Grammar, or one that can't be run (see `grammaton.compile`).
         LimitExceeded: see `grammaton.Limits`. So may any question.
     """
 

@@ -95,7 +95,7 @@ def sentences(grammar: Grammar, *, max_size: int | None = None) -> st.SearchStra
 
     Raises:
         UnsatisfiableGrammar: there is no sentence.
-        GrammarError: no sentence is as short as `max_size`, or the grammar is left recursive.
+        GrammarError: no sentence is as short as `max_size`.
         LimitExceeded: see `grammaton.Limits`; from a draw too.
     """
     paths = Paths(grammar)

@@ -279,26 +279,30 @@ class ProductiveRules {
     }
   }
 
-  // Whether a template and those it goes on to have all their alternatives. Whoever defined it then
-  // vouches that it ends for every parameter that can be reached.
+  // Whether a template and those it goes on to have all their alternatives, and an end among them.
+  // Whoever defined it then vouches that it ends for every parameter that can be reached.
   bool complete(Rule rule) {
+    bool has_end = false;
     std::vector<Rule> queue{rule};
     std::set<Rule> visited{rule};
     for (std::size_t i = 0; i < queue.size(); ++i) {
       const Rule here = queue[i];
       if (!source_.rule_info(here).is_template) {
         if (!of_[here]) return false;
+        has_end = true;
         continue;
       }
       const std::size_t count = source_.rule_info(here).alternatives.size();
+      if (count == 0) return false;
       for (std::size_t k = 0; k < count; ++k) {
         const Alternative& alternative = source_.rule_info(here).alternatives[k];
         if (!present(alternative)) return false;
+        has_end = has_end || alternative.next == kNone;
         if (alternative.next != kNone && visited.insert(alternative.next).second)
           queue.push_back(alternative.next);
       }
     }
-    return true;
+    return has_end;
   }
 
   bool template_ends(Rule rule, Param param) {

@@ -271,6 +271,14 @@ def apply_masks(
         TypeError: no arrays in CPU memory.
     """
 
+def same_rows(a: NDArray[np.int64], b: NDArray[np.int64], columns: int) -> bool:
+    """Whether the first `columns` ids of the rows of two arrays are the same.
+
+    Raises:
+        VocabularyError: the arrays have other numbers of rows, or fewer columns.
+        TypeError: no arrays of ids in CPU memory.
+    """
+
 def fill_masks(
     matchers: Sequence[Matcher | None],
     out: NDArray[np.int32],

@@ -15,7 +15,8 @@ states on the way there. Time and terms are quadratic in the contexts at worst.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from grammaton.grammar.regex.alphabet import Alphabet
@@ -238,21 +239,13 @@ def left_contexts(store: TermStore, languages: Sequence[int], alphabet: Alphabet
     Raises:
         TooManyContexts: see `MAX_CONTEXTS`.
     """
-    start = tuple(languages)
-    numbers = {start: 0}
-    states = [start]
-    steps: list[list[int]] = []
-    for state in states:
-        row = []
-        for char in alphabet.samples:
-            following = tuple(_after(store, term, char) for term in state)
-            if following not in numbers:
-                if len(states) >= MAX_STATES:
-                    raise TooManyContexts
-                numbers[following] = len(states)
-                states.append(following)
-            row.append(numbers[following])
-        steps.append(row)
+    states, steps = _explored(
+        [tuple(languages)],
+        lambda state: (
+            tuple(_after(store, term, char) for term in state) for char in alphabet.samples
+        ),
+        most=MAX_STATES,
+    )
     facts = [tuple(store.is_nullable(term) for term in state) for state in states]
     # States that no question and no further character tells apart are one context.
     classes = _numbered(facts)
@@ -270,6 +263,27 @@ def left_contexts(store: TermStore, languages: Sequence[int], alphabet: Alphabet
     return Contexts(store, alphabet, rows, [facts[member] for member in members], backwards=False)
 
 
+def _explored(
+    first: Iterable[_Key], following: Callable[[_Key], Iterable[_Key]], *, most: int
+) -> tuple[list[_Key], list[list[int]]]:
+    """The states that can be reached, breadth first, and for each the numbers of those that follow
+    it.
+
+    Raises:
+        TooManyContexts: there are more than `most`.
+    """
+    numbers = {state: number for number, state in enumerate(dict.fromkeys(first))}
+    states = list(numbers)
+    rows: list[list[int]] = []
+    for state in states:
+        row = [numbers.setdefault(to, len(numbers)) for to in following(state)]
+        states += islice(numbers, len(states), None)
+        if len(states) > most:
+            raise TooManyContexts
+        rows.append(row)
+    return states, rows
+
+
 def _numbered(keys: Sequence[Hashable]) -> list[int]:
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(key, len(numbers)) for key in keys]
@@ -277,37 +291,23 @@ def _numbered(keys: Sequence[Hashable]) -> list[int]:
 
 def right_contexts(store: TermStore, languages: Sequence[int], alphabet: Alphabet) -> Contexts:
     """As `left_contexts`, for the text after a place."""
-    numbers = {term: number for number, term in enumerate(dict.fromkeys(languages))}
-    terms = list(numbers)
-    forwards: list[list[int]] = []
-    for term in terms:
-        row = []
-        for char in alphabet.samples:
-            following = _after(store, term, char)
-            if following not in numbers:
-                if len(terms) >= MAX_STATES:
-                    raise TooManyContexts
-                numbers[following] = len(terms)
-                terms.append(following)
-            row.append(numbers[following])
-        forwards.append(row)
+    terms, forwards = _explored(
+        languages,
+        lambda term: (_after(store, term, char) for char in alphabet.samples),
+        most=MAX_STATES,
+    )
     # A context is the set of residuals that contain what follows; a character before it leads to
     # those residuals that the character takes into the set.
-    start = frozenset(number for number, term in enumerate(terms) if store.is_nullable(term))
-    contexts = {start: 0}
-    sets = [start]
-    steps: list[list[int]] = []
-    for each in sets:
-        row = []
-        for number in range(len(alphabet.samples)):
-            before = frozenset(state for state, line in enumerate(forwards) if line[number] in each)
-            if before not in contexts:
-                if len(sets) >= MAX_CONTEXTS:
-                    raise TooManyContexts
-                contexts[before] = len(sets)
-                sets.append(before)
-            row.append(contexts[before])
-        steps.append(row)
+    columns = [[row[number] for row in forwards] for number in range(len(alphabet.samples))]
+    sets, steps = _explored(
+        [frozenset(number for number, term in enumerate(terms) if store.is_nullable(term))],
+        lambda each: (
+            frozenset(number for number, to in enumerate(column) if to in each)
+            for column in columns
+        ),
+        most=MAX_CONTEXTS,
+    )
+    numbers = {term: number for number, term in enumerate(terms)}
     asked = [numbers[term] for term in languages]
     facts = [tuple(number in each for number in asked) for each in sets]
     return Contexts(store, alphabet, steps, facts, backwards=True)

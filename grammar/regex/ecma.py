@@ -57,7 +57,7 @@ class EcmaParser(Parser):
     line_terminators: Ranges = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
     end_anchor = Anchor("end")
     leading_bracket_is_literal = False
-    look_no_repeat = "a look-around cannot be repeated"
+    look_no_repeat = "a look-around cannot be repeated; expected a group around it, (?:…)"
     possessive = False
 
     def __init__(self, text: str, flags: str = "", *, lenient: bool = False) -> None:
@@ -128,7 +128,9 @@ class EcmaParser(Parser):
         place[-1] = len(self._stack[0].branches)
         for other in self._names.setdefault(name, []):
             if not any(place.get(group, branch) != branch for group, branch in other.items()):
-                raise self.error(f"the group name {name} is already in use", start, end)
+                raise self.error(
+                    f"the group name {name} is already in use; expected another", start, end
+                )
         self._names[name].append(place)
 
     def _unescaped_name(self, name: str, start: int) -> str:
@@ -151,7 +153,9 @@ class EcmaParser(Parser):
 
     def escape(self, here: int, *, in_class: bool) -> int | Ranges | Node:
         if self.at >= len(self.text):
-            raise self.error("bad escape: the pattern ends in a backslash", here)
+            raise self.error(
+                "bad escape: the pattern ends in a backslash; expected a character", here
+            )
         char = self.text[self.at]
         self.at += 1
         if char in "dDsSwW":
@@ -164,7 +168,9 @@ class EcmaParser(Parser):
                 return self.word_boundary(self._word(), here, negative=char == "B")
             if char == "b":
                 return 8
-            raise self.error("\\B is no character; it cannot stand in a class", here, self.at)
+            raise self.error(
+                "\\B is no character; expected one, or a class such as \\W", here, self.at
+            )
         if char == "k":
             raise self.error("back-references are not supported", here, self.at)
         if char in "pP":
@@ -209,7 +215,11 @@ class EcmaParser(Parser):
         if (braced := _BRACED.match(self.text, self.at)) is not None:
             self.at = braced.end()
             if len(braced[1].lstrip("0")) > 6 or int(braced[1], 16) > 0x10FFFF:
-                raise self.error("bad escape: above U+10FFFF", here, self.at)
+                raise self.error(
+                    "bad escape: above U+10FFFF, the last character; expected a lower number",
+                    here,
+                    self.at,
+                )
             return int(braced[1], 16)
         value = self.hexadecimal(here, 4, 4)
         if 0xD800 <= value < 0xDC00:

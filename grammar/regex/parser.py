@@ -37,6 +37,9 @@ MAX_REPEAT = 2**32 - 2
 Opening = Literal["", ">", "=", "!", "<=", "<!"]
 """The kind of a group: plain, atomic, or a look-around by what stands after its question mark."""
 
+_NOTHING = "nothing to repeat; expected a character, a class or a group before the quantifier"
+_MULTIPLE = "multiple repeat; expected a group around what is repeated already, as in (?:a*){2}"
+_ANCHOR = "an anchor cannot be repeated; expected a group around it, (?:…)"
 _HEX = re.compile("[0-9a-fA-F]+")
 _LOOKS: tuple[Opening, ...] = ("=", "!", "<=", "<!")
 
@@ -68,7 +71,7 @@ class Group:
     flags: Flags
     branches: list[Node] = field(default_factory=list)
     parts: list[Node] = field(default_factory=list)
-    no_repeat: str = "nothing to repeat"
+    no_repeat: str = _NOTHING
     """Why no quantifier may follow; empty when one may."""
 
     def push(self, node: Node, *, no_repeat: str = "") -> None:
@@ -80,7 +83,7 @@ class Group:
         """Ends a branch."""
         self.branches.append(cat(self.parts))
         self.parts = []
-        self.no_repeat = "nothing to repeat"
+        self.no_repeat = _NOTHING
 
     def close(self, end: int) -> Node:
         """The group as a node; it ends at `end`."""
@@ -181,14 +184,16 @@ class Parser(ABC):
                 self._stack.append(opened)
         elif char == ")":
             if len(self._stack) == 1:
-                raise self.error("this parenthesis closes no group", here)
+                raise self.error(
+                    "this parenthesis closes no group; expected \\) to mean itself", here
+                )
             node = self._stack.pop().close(self.at)
             looks = isinstance(node, Look) and group.opening not in ("", ">")
             if looks:
                 self.check_look(node)
             self.group.push(node, no_repeat=self.look_no_repeat if looks else "")
         elif char in "^$":
-            group.push(self._edge(char, here), no_repeat="an anchor cannot be repeated")
+            group.push(self._edge(char, here), no_repeat=_ANCHOR)
         elif char == ".":
             group.push(Chars(ANY if self.flags.dot_all else self.dot))
         elif char == "\\":
@@ -197,7 +202,7 @@ class Parser(ABC):
                 ranges = ((item, item),) if isinstance(item, int) else item
                 group.push(Chars(self.cased(ranges, named=not isinstance(item, int))))
             else:
-                group.push(item, no_repeat="an anchor cannot be repeated")
+                group.push(item, no_repeat=_ANCHOR)
         elif char in self.bare:
             raise self.error(f"a lone {char} must be escaped; expected \\{char}", here)
         else:
@@ -298,7 +303,10 @@ class Parser(ABC):
             raise self.error(group.no_repeat, here, self.at)
         if high is not None and high < low:
             raise self.error(
-                f"the repetition's minimum {low} is above its maximum {high}", here, self.at
+                f"the repetition's minimum {low} is above its maximum {high}; expected the "
+                "smaller number first",
+                here,
+                self.at,
             )
         kind = self.text[self.at : self.at + 1]
         if kind == "?" or (kind == "+" and self.possessive):
@@ -307,7 +315,7 @@ class Parser(ABC):
         node: Node = Repeat(body, low, high, here, self.at, body.asserts, kind == "?")
         if kind == "+" and self.possessive:
             node = Atomic(node, here, self.at)
-        group.push(node, no_repeat="multiple repeat")
+        group.push(node, no_repeat=_MULTIPLE)
 
     def _class(self) -> Ranges:
         start = self.at
@@ -333,7 +341,7 @@ class Parser(ABC):
                 if low > high:
                     raise self.error(
                         f"bad character range {self.text[here : self.at]}: "
-                        "its end is before its start",
+                        "its end is before its start; expected the lower end first",
                         here,
                         self.at,
                     )
@@ -346,7 +354,8 @@ class Parser(ABC):
                         named.extend(item)
             else:
                 raise self.error(
-                    f"bad character range {self.text[here : self.at]}: its ends must be characters",
+                    f"bad character range {self.text[here : self.at]}: its ends must be "
+                    "characters; expected \\- to mean itself",
                     here,
                     self.at,
                 )

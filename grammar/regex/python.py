@@ -92,7 +92,10 @@ class PythonParser(Parser):
                 return True
             if char == "\\":
                 if self.at == len(self.text):
-                    raise self.error("bad escape: the pattern ends in a backslash", here)
+                    raise self.error(
+                        "bad escape: the pattern ends in a backslash; expected a character",
+                        here,
+                    )
                 self.at += 1
         return False
 
@@ -139,7 +142,9 @@ class PythonParser(Parser):
             if set(off) & set("au"):
                 raise self.error("the flags a and u cannot be switched off", begin, self.at)
             if set(on) & set(off):
-                raise self.error("a flag is switched on and off at once", here, self.at)
+                raise self.error(
+                    "a flag is switched on and off at once; expected it once", here, self.at
+                )
         self.at += 1
         return Group(here, "", self.flags.changed(on, off))
 
@@ -191,13 +196,17 @@ class PythonParser(Parser):
                 "bad group name; expected a Python identifier", self.at, max(stop, self.at + 1)
             )
         if name in self._names:
-            raise self.error(f"the group name {name} is already in use", self.at, stop)
+            raise self.error(
+                f"the group name {name} is already in use; expected another", self.at, stop
+            )
         self._names.add(name)
         self.at = stop + 1
 
     def escape(self, here: int, *, in_class: bool) -> int | Ranges | Node:
         if self.at >= len(self.text):
-            raise self.error("bad escape: the pattern ends in a backslash", here)
+            raise self.error(
+                "bad escape: the pattern ends in a backslash; expected a character", here
+            )
         char = self.text[self.at]
         self.at += 1
         if char.lower() in _CLASSES:
@@ -222,7 +231,11 @@ class PythonParser(Parser):
             width = {"x": 2, "u": 4, "U": 8}[char]
             value = self.hexadecimal(here, width, width)
             if value > 0x10FFFF:
-                raise self.error("bad escape: above U+10FFFF", here, self.at)
+                raise self.error(
+                    "bad escape: above U+10FFFF, the last character; expected a lower number",
+                    here,
+                    self.at,
+                )
             return value
         if char == "N":
             return self._named(here)
@@ -273,7 +286,9 @@ class PythonParser(Parser):
         try:
             return ord(unicodedata.lookup(match[1]))
         except (KeyError, TypeError):  # TypeError: the name of a sequence of several characters
-            raise self.error(f"undefined character name {match[1]!r}", here, self.at) from None
+            raise self.error(
+                f"undefined character name {match[1]!r}; expected one of Unicode's", here, self.at
+            ) from None
 
     def braces(self) -> tuple[int, int | None] | None:
         match = _COUNT.match(self.text, self.at)

@@ -53,7 +53,7 @@ NB_MODULE(_core, m) {
   grammaton::bind_terms(m);
   grammaton::bind_index(m);
   grammaton::bind_batch(m);
-  grammaton::bind_apply_mask(m);
+  grammaton::bind_row_work(m);
   grammaton::bind_end(m);
   grammaton::bind_characters(m);
 }

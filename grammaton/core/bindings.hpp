@@ -28,7 +28,7 @@ std::string rule_name(const TermStore& store, std::uint64_t rule);
 void bind_terms(nb::module_& m);
 void bind_index(nb::module_& m);
 void bind_batch(nb::module_& m);
-void bind_apply_mask(nb::module_& m);
+void bind_row_work(nb::module_& m);
 void bind_end(nb::module_& m);
 void bind_characters(nb::module_& m);
 

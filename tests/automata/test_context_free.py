@@ -275,3 +275,17 @@ def test_rules_of_nothing_but_the_empty_text() -> None:
     recognizer = Recognizer(store, store.concat([store.call(start), store.literal(b"a")]))
     assert recognizer.accepts(b"a")
     assert recognizer.longest_prefix(b"aa") == 1
+
+
+@pytest.mark.parametrize("goes_on", [False, True], ids=["no alternative", "none that ends"])
+def test_templates_without_an_end_are_left_out(goes_on: bool) -> None:
+    store = TermStore()
+    endless = store.rule("endless")
+    rows = [(store.literal(b"a"), endless, store.EMPTY, [], [])] if goes_on else []
+    store.define_template(endless, rows)
+    call = store.concat([store.literal(b"["), store.call(endless)])
+    with pytest.raises(UnsatisfiableGrammar):
+        Recognizer(store, call)
+    recognizer = Recognizer(store, store.union([call, store.literal(b"[b")]))
+    assert recognizer.accepts(b"[b")
+    assert recognizer.longest_prefix(b"[aa") == 1

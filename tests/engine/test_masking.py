@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,10 +18,13 @@ torch = pytest.importorskip("torch")
 
 from torch import Tensor  # noqa: E402
 
-from grammaton._core import apply_masks  # noqa: E402
 from grammaton.engine import InvalidOption, apply_mask, unpack_mask  # noqa: E402
 from grammaton.engine.lent_memory import LentMemory  # noqa: E402
-from grammaton.engine.masking import _apply_on_device, _unpack_on_device  # noqa: E402
+from grammaton.engine.masking import (  # noqa: E402
+    _apply_on_device,
+    _unpack_on_device,
+    bits_of_minus_inf,
+)
 from grammaton.errors import VocabularyError  # noqa: E402
 
 
@@ -170,36 +172,6 @@ def test_rows_on_several_threads() -> None:
     assert torch.equal(*wanted)
 
 
-def integers(*shape: int, kind: Any = np.int32) -> Any:
-    return np.zeros(shape, dtype=kind)
-
-
-@pytest.mark.parametrize(
-    ("scores", "out", "rows", "threads", "message"),
-    [
-        (integers(2, 9), integers(2, 8), 2, 1, r"\(B, V\)"),
-        (integers(2, 9), integers(2, 9), 3, 1, r"\(B, W\)"),
-        (integers(2, 9), integers(2, 9, kind=np.int64), 2, 1, "one dtype"),
-        (integers(2, 9, kind=np.int8), integers(2, 9, kind=np.int8), 2, 1, "16, 32 or 64"),
-        (integers(2, 9, kind=np.float32), integers(2, 9, kind=np.float32), 2, 1, "integers"),
-        (integers(9, 2).T, integers(2, 9), 2, 1, "contiguous"),
-        (integers(2, 9), integers(2, 9), 2, 0, "1 to 256"),
-        (
-            integers(2, 9),
-            np.lib.stride_tricks.as_strided(integers(9), (2, 9), (0, 4)),
-            2,
-            1,
-            "over one",
-        ),
-    ],
-)
-def test_arrays_that_do_not_fit_the_core(
-    scores: Any, out: Any, rows: int, threads: int, message: str
-) -> None:
-    with pytest.raises(VocabularyError, match=message):
-        apply_masks(scores, integers(rows, 1), out, excluded=0, threads=threads)
-
-
 def test_out_may_be_the_logits_but_not_beside_them() -> None:
     memory = torch.zeros(2, 100)
     mask = torch.zeros(2, 2, dtype=torch.int32)
@@ -208,17 +180,21 @@ def test_out_may_be_the_logits_but_not_beside_them() -> None:
 
 
 def test_lent_memory_is_used_again_when_nobody_has_it() -> None:
-    memory = LentMemory()
-    shape = torch.Size((2, 50))
-    first = memory.take(shape, torch.float32)
-    address = first.data_ptr()
-    view = first[1]
+    memory = LentMemory(torch.Size((2, 50)), torch.float32)
+    bits, first = memory.take()
+    bits[:] = bits_of_minus_inf(torch.float32)
+    assert first.eq(-math.inf).all()
+    address, view = first.data_ptr(), first[1]
     del first
-    second = memory.take(shape, torch.float32)
+    _, second = memory.take()
     assert second.data_ptr() != address, "a view holds it"
     del view
-    assert memory.take(shape, torch.float32).data_ptr() == address
-    held = [memory.take(shape, torch.bfloat16) for _ in range(9)]
+    assert memory.take()[1].data_ptr() == address
+
+
+def test_no_two_tensors_have_the_same_memory() -> None:
+    memory = LentMemory(torch.Size((3, 7)), torch.bfloat16)
+    held = [memory.take()[1] for _ in range(9)]
     for number, tensor in enumerate(held):
         tensor.fill_(number)
     assert [set(tensor.flatten().tolist()) for tensor in held] == [{float(n)} for n in range(9)]

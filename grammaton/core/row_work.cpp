@@ -1,6 +1,5 @@
-// apply_masks for Python: arrays are checked under the GIL and worked on without it.
-#include "index/apply_mask.hpp"
-
+// What a logits processor does to whole rows, for Python: masks applied to scores, ids compared.
+// Arrays are checked under the GIL; scores are worked on without it.
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "grammaton/core/mask_buffer.hpp"
 #include "grammaton/core/without_gil.hpp"
+#include "index/apply_mask.hpp"
 #include "index/workers.hpp"
 
 namespace grammaton {
@@ -72,6 +72,7 @@ void apply_any(const Scores& scores, const Masks& masks, const Out& out, std::in
   need(scores.shape(0) == out.shape(0) && scores.shape(1) == out.shape(1) &&
            scores.shape(0) == masks.shape(0),
        "scores and out are (B, V), masks are (B, W)");
+  if (out.shape(0) == 0 || out.shape(1) == 0) return;
   const auto contiguous = [](const auto& array) {
     return array.shape(1) <= 1 || array.stride(1) == 1;
   };
@@ -93,12 +94,30 @@ void apply_any(const Scores& scores, const Masks& masks, const Out& out, std::in
   }
 }
 
+using Ids = nb::ndarray<const std::int64_t, nb::device::cpu, nb::ndim<2>>;
+
+bool same_rows(const Ids& a, const Ids& b, std::int64_t columns) {
+  const std::size_t rows = a.shape(0);
+  const auto count = static_cast<std::size_t>(columns);
+  need(columns >= 0 && count <= a.shape(1) && count <= b.shape(1) && rows == b.shape(0),
+       "rows to compare are as many, and have that many columns");
+  if (rows == 0 || count == 0) return true;
+  need(count == 1 || (a.stride(1) == 1 && b.stride(1) == 1), "rows must be contiguous");
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto row = static_cast<std::int64_t>(i);
+    const std::int64_t* first = a.data() + row * a.stride(0);
+    if (!std::equal(first, first + count, b.data() + row * b.stride(0))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-void bind_apply_mask(nb::module_& m) {
+void bind_row_work(nb::module_& m) {
   using nb::arg;
   m.def("apply_masks", apply_any, arg("scores"), arg("masks"), arg("out"), nb::kw_only(),
         arg("excluded"), arg("threads") = 1);
+  m.def("same_rows", same_rows, arg("a"), arg("b"), arg("columns"));
 }
 
 }  // namespace grammaton
