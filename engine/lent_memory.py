@@ -15,7 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-INTEGERS = {2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+INTEGERS: dict[int, np.dtype[Any]] = {
+    2: np.dtype(np.int16),
+    4: np.dtype(np.int32),
+    8: np.dtype(np.int64),
+}
 """The integers of as many bytes as a float has."""
 
 _MOST = 3

@@ -123,7 +123,7 @@ def bits_of(tensor: Tensor) -> NDArray[Any]:
     tensor = tensor.detach() if tensor.requires_grad else tensor
     if tensor.dtype == torch.bfloat16:
         return tensor.view(torch.int16).numpy()
-    array = tensor.numpy()
+    array: NDArray[Any] = tensor.numpy()
     return array.view(INTEGERS[array.itemsize])
 
 

@@ -41,14 +41,18 @@ _BEYOND = ("not supported", "nested")
 def asks_re(pattern: str, *, flags: str = "", search: bool = False) -> Callable[[str], bool]:
     """The question whether `re` finds a text to match, or to contain a match.
 
+    `re.search` itself passes over matches, as it looks for their first characters with the flags of
+    the whole pattern (`(?a)(?u:\\w)` in "é"). So every place is tried.
+
     Raises:
         re.error, OverflowError, ValueError: `re` refuses the pattern or the flags.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = re.compile(pattern, sum(re.RegexFlag[flag.upper()] for flag in flags))
-    asked = expected.search if search else expected.fullmatch
-    return lambda text: asked(text) is not None
+    if not search:
+        return lambda text: expected.fullmatch(text) is not None
+    return lambda text: any(expected.match(text, at) for at in range(len(text) + 1))
 
 
 def _taken(pattern: str, *, flags: str) -> bool:

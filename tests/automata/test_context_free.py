@@ -281,8 +281,9 @@ def test_rules_of_nothing_but_the_empty_text() -> None:
 def test_templates_without_an_end_are_left_out(goes_on: bool) -> None:
     store = TermStore()
     endless = store.rule("endless")
-    rows = [(store.literal(b"a"), endless, store.EMPTY, [], [])] if goes_on else []
-    store.define_template(endless, rows)
+    store.define_template(
+        endless, [(store.literal(b"a"), endless, store.EMPTY, [], [])] if goes_on else []
+    )
     call = store.concat([store.literal(b"["), store.call(endless)])
     with pytest.raises(UnsatisfiableGrammar):
         Recognizer(store, call)
