@@ -189,32 +189,44 @@ class Grammar:
         text: str,
         *,
         start: str = "start",
-        semantics: Literal["scannerless"] = "scannerless",
+        parser: Literal["earley", "lalr"] = "earley",
+        lexer: Literal["dynamic_complete", "contextual", "basic"] | None = None,
         import_paths: Sequence[str | PathLike[str]] = (),
         max_ignored: int | None = 100,
         declared: Mapping[str, str | None] | None = None,
         indenter: Indenter | None = None,
     ) -> Grammar:
-        """The language of a Lark grammar (docs/grammars.md).
+        """The language of a Lark grammar, as one of Lark's parsers reads it (docs/grammars.md).
 
         Args:
             text: the grammar.
             start: the rule whose texts are the language.
-            semantics: "scannerless": any way of cutting a text into terminals counts, as with
-                Lark's Earley parser and `lexer="dynamic_complete"`.
+            parser: "earley", with the lexer "dynamic_complete", is scannerless: any way of cutting a
+                text into terminals counts. "lalr" is Lark's LALR(1) parser with its lexer: exactly
+                the texts that `lark.Lark(text, parser="lalr", lexer=lexer)` parses.
+            lexer: for "lalr" either "contextual", the default, or "basic".
             import_paths: folders where `%import` looks first.
             max_ignored: characters that `%ignore` allows in a row, so that no model can loop in
-                them; None is no bound.
+                them; None is no bound. With "lalr" there is none.
             declared: what terminals of `%declare` match, by name: a regular expression of `re`, or
-                None for no text at all.
-            indenter: what indentation means, as `postlex` for Lark.
+                None for no text at all, which is what Lark's own lexers make of them.
+            indenter: what indentation means, as `postlex` for Lark; with "earley".
 
         Raises:
-            UnsupportedKeyword: an extension or look-around that is not supported.
+            UnsupportedKeyword: an extension or look-around that is not supported; a pair of parser
+                and lexer that is not.
             UnsatisfiableGrammar: the start can never end.
             GrammarError: a syntax error, a name that is missing or defined twice, a recursive
-                terminal, an import that does not exist, a template that grows, with its place.
+                terminal, an import that does not exist, a template that grows, with its place; what
+                Lark refuses, such as conflicts under "lalr".
         """
+        from grammaton.grammar.lark.modes import check_mode
+
+        mode = check_mode(parser, lexer, declared)
+        if mode is not None:
+            from grammaton.grammar.lalr_grammar import LalrGrammar
+
+            return LalrGrammar(text, start=start, lexer=mode, import_paths=import_paths)
         from grammaton.grammar.lark.lower import lower_lark
 
         store = TermStore()
@@ -223,7 +235,6 @@ class Grammar:
             store,
             text,
             start=start,
-            semantics=semantics,
             import_paths=import_paths,
             max_ignored=max_ignored,
             declared={} if declared is None else declared,
@@ -418,7 +429,7 @@ class Grammar:
             GrammarError: not a text.
             LimitExceeded: see `grammaton.Limits`.
         """
-        data = _question(text)
+        data = question(text)
         recognizer = self._recognize()
         return data is not None and recognizer is not None and recognizer.accepts(data)
 
@@ -428,7 +439,7 @@ class Grammar:
         Raises:
             As `accepts`.
         """
-        data = _question(text)
+        data = question(text)
         recognizer = self._recognize()
         return data is not None and recognizer is not None and recognizer.accepts_prefix(data)
 
@@ -519,7 +530,7 @@ def _restored(text: str, reader: Reader | None) -> Grammar:
     return grammar
 
 
-def _question(text: object) -> bytes | None:
+def question(text: object) -> bytes | None:
     """The bytes asked about; None when there are none, as a lone surrogate has no UTF-8 form."""
     if isinstance(text, bytes):
         return text

@@ -65,7 +65,6 @@ MAX_IGNORED = 100
 """Characters of ignored text in a row, unless the caller says otherwise."""
 
 IGNORED = "ignored"
-SEMANTICS = ("scannerless",)
 
 Environment = Mapping[str, Node]
 _Key = tuple[int, tuple[Node, ...]]
@@ -76,7 +75,6 @@ def lower_lark(
     text: str,
     *,
     start: str,
-    semantics: str,
     import_paths: Sequence[str | PathLike[str]],
     max_ignored: int | None,
     declared: Mapping[str, str | None],
@@ -90,8 +88,6 @@ def lower_lark(
     Raises:
         As `Grammar.from_lark`.
     """
-    if semantics not in SEMANTICS:
-        raise GrammarError(f"unknown semantics {semantics!r}; expected 'scannerless'")
     _check_bound(max_ignored)
     loaded = load_lark(text, import_paths)
     _check_declared(declared, loaded.declared)

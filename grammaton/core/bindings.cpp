@@ -56,4 +56,5 @@ NB_MODULE(_core, m) {
   grammaton::bind_row_work(m);
   grammaton::bind_end(m);
   grammaton::bind_characters(m);
+  grammaton::bind_lalr(m);
 }

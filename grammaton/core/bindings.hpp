@@ -31,5 +31,6 @@ void bind_batch(nb::module_& m);
 void bind_row_work(nb::module_& m);
 void bind_end(nb::module_& m);
 void bind_characters(nb::module_& m);
+void bind_lalr(nb::module_& m);
 
 }  // namespace grammaton

@@ -1,0 +1,575 @@
+#include "automata/lalr_future.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_set>
+
+namespace grammaton {
+
+namespace {
+
+constexpr std::size_t kMostNodes = 2'000'000;
+constexpr std::size_t kMostStates = 2'000'000;
+// Characters that are looked at to find separators, and tried as such.
+constexpr std::size_t kMostCharacters = 64;
+// Lex states visited to find a text of a terminal, and texts tried.
+constexpr std::size_t kMostSampled = 4096;
+constexpr std::size_t kMostSamples = 8;
+
+enum Control : std::uint32_t { kBorder, kLook, kReduce };
+
+std::string encode(std::uint32_t code) {
+  std::string text;
+  const auto add = [&](std::uint32_t byte) { text.push_back(static_cast<char>(byte)); };
+  if (code < 0x80) {
+    add(code);
+  } else if (code < 0x800) {
+    add(0xC0 | (code >> 6));
+    add(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    add(0xE0 | (code >> 12));
+    add(0x80 | ((code >> 6) & 0x3F));
+    add(0x80 | (code & 0x3F));
+  } else {
+    add(0xF0 | (code >> 18));
+    add(0x80 | ((code >> 12) & 0x3F));
+    add(0x80 | ((code >> 6) & 0x3F));
+    add(0x80 | (code & 0x3F));
+  }
+  return text;
+}
+
+// The first characters of a class; fewer than `limit` means all of them.
+std::vector<std::uint32_t> characters(const CodeRanges& ranges, std::size_t limit) {
+  std::vector<std::uint32_t> found;
+  for (const CodeRange& range : ranges) {
+    for (std::uint32_t code = range.low; code <= range.high && found.size() < limit; ++code) {
+      if (code < 0xD800 || code > 0xDFFF) found.push_back(code);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+LalrFuture::LalrFuture(LalrMachine& machine)
+    : machine_(machine), lexer_(machine.lexer()), source_(machine.source()) {
+  if (source_.behinds_stay_inside) find_separator();
+}
+
+// --- borders ---
+
+BorderId LalrFuture::border(DutiesId duties, ContextId context) {
+  if (separated_ != kNone && separated(duties, context)) return separated_;
+  const auto [place, is_new] =
+      border_lookup_.try_emplace({duties, context}, static_cast<BorderId>(borders_.size()));
+  if (is_new) borders_.push_back({duties, context});
+  return place->second;
+}
+
+bool LalrFuture::separated(DutiesId duties, ContextId context) {
+  for (const std::string& character : separators_) {
+    DutiesId left = duties;
+    ContextId at = context;
+    for (const char byte : character) {
+      at = lexer_.after(at, static_cast<unsigned char>(byte));
+      left = lexer_.advance(left, static_cast<unsigned char>(byte), at);
+    }
+    if (left == 0) return true;
+  }
+  return false;
+}
+
+// Whether every scanner takes this character for an ignored lexeme, or the start of a longer one of
+// the same pattern: `left` is the duty that it is not longer, and has to be the same for all.
+bool LalrFuture::separates(std::string_view character, DutiesId& left) {
+  DutiesId common = LarkLexer::kBroken;
+  for (std::uint32_t scanner = 0; scanner < source_.scanners.size(); ++scanner) {
+    LexId lex = lexer_.fresh(scanner, 0);
+    ContextId context = 0;
+    LarkLexer::Move move;
+    for (const char byte : character) {
+      context = lexer_.after(context, static_cast<unsigned char>(byte));
+      move = lexer_.move(lex, static_cast<unsigned char>(byte), context);
+      lex = move.next;
+    }
+    if (lex == LarkLexer::kDeadLex || move.count != 1 || lexer_.slot_duties(lex, 0) != 0)
+      return false;
+    const LarkLexer::Origin origin = lexer_.origin(move, 0);
+    if (!origin.is_new || !origin.ignored) return false;
+    const DutiesId choice = lexer_.choice(lex, 0);
+    if (!lexer_.only_ignored(choice)) return false;
+    if (common != LarkLexer::kBroken && choice != common) return false;
+    common = choice;
+  }
+  left = common;
+  return common != LarkLexer::kBroken;
+}
+
+void LalrFuture::find_separator() {
+  std::map<DutiesId, std::vector<std::string>> by_rest;
+  std::vector<DutiesId> order;
+  for (Terminal terminal = 0; terminal < source_.names.size(); ++terminal) {
+    if (!source_.ignored[terminal]) continue;
+    const LexId lex = lexer_.alone(terminal);
+    for (const std::uint32_t set : lexer_.first_classes(lex)) {
+      for (const std::uint32_t code : characters(source_.classes[set], kMostCharacters)) {
+        DutiesId left = 0;
+        const std::string character = encode(code);
+        if (!separates(character, left)) continue;
+        if (!by_rest.contains(left)) order.push_back(left);
+        by_rest[left].push_back(character);
+      }
+    }
+  }
+  for (const DutiesId rest : order) {
+    const std::vector<std::string>& group = by_rest[rest];
+    // Whatever could make the lexeme longer must separate in the same way.
+    bool closed = true;
+    for (const std::uint32_t set : lexer_.next_classes(rest)) {
+      const std::vector<std::uint32_t> codes =
+          characters(source_.classes[set], kMostCharacters + 1);
+      closed = closed && codes.size() <= kMostCharacters;
+      for (const std::uint32_t code : codes) {
+        if (!closed) break;
+        const std::string character = encode(code);
+        DutiesId left = rest;
+        for (const char byte : character)
+          left = lexer_.advance(left, static_cast<unsigned char>(byte), 0);
+        closed = left == 0 || std::ranges::find(group, character) != group.end();
+      }
+    }
+    if (!closed) continue;
+    separators_.assign(group.begin(),
+                       group.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(
+                                           group.size(), kMostSamples)));
+    ContextId context = 0;
+    for (const char byte : group.front())
+      context = lexer_.after(context, static_cast<unsigned char>(byte));
+    separated_ = static_cast<BorderId>(borders_.size());
+    borders_.push_back({rest, context});
+    return;
+  }
+}
+
+// --- leads ---
+
+std::uint32_t LalrFuture::place(LexId lex, DutiesId duties, ContextId context) {
+  const auto [found, is_new] = place_lookup_.try_emplace(
+      {lex, duties, context}, static_cast<std::uint32_t>(places_.size()));
+  if (is_new) {
+    if (places_.size() >= kMostStates) {
+      throw LimitFault("what can follow in the Lark grammar needs more than " +
+                       std::to_string(kMostStates) +
+                       " states of its lexer; terminals that could still become longer: " +
+                       lexer_.describe(duties));
+    }
+    places_.push_back({lex, duties, context, {}, {}, kNone});
+  }
+  return found->second;
+}
+
+void LalrFuture::explore(std::uint32_t index) {
+  const Place at = places_[index];
+  std::vector<std::uint32_t> own;
+  std::vector<std::uint32_t> next;
+  lexer_.live(at.lex).each([&](unsigned byte) {
+    const ContextId after = lexer_.after(at.context, byte);
+    const LarkLexer::Move move = lexer_.move(at.lex, byte, after);
+    if (move.next == LarkLexer::kDeadLex) return;
+    const DutiesId duties = lexer_.advance(at.duties, byte, after);
+    if (duties == LarkLexer::kBroken) return;
+    for (std::uint32_t slot = 0; slot < move.count; ++slot) {
+      const LarkLexer::Origin origin = lexer_.origin(move, slot);
+      if (!origin.is_new) continue;
+      const DutiesId chosen = lexer_.unite(duties, lexer_.choice(move.next, slot));
+      if (chosen == LarkLexer::kBroken) continue;
+      const BorderId behind = border(chosen, after);
+      const auto [found, is_new] =
+          lead_lookup_.try_emplace({origin.value, origin.ignored, behind},
+                                   static_cast<std::uint32_t>(lead_list_.size()));
+      if (is_new) lead_list_.push_back({origin.value, origin.ignored, behind});
+      own.push_back(found->second);
+    }
+    if (lexer_.has_threads(move.next))
+      next.push_back(place(lexer_.threads_only(move.next), duties, after));
+  });
+  for (std::vector<std::uint32_t>* list : {&own, &next}) {
+    std::ranges::sort(*list);
+    const auto twins = std::ranges::unique(*list);
+    list->erase(twins.begin(), twins.end());
+  }
+  places_[index].leads = std::move(own);
+  places_[index].next = std::move(next);
+}
+
+LeadsId LalrFuture::leads(LexId lex, DutiesId duties, ContextId context) {
+  if (lex == LarkLexer::kDeadLex || duties == LarkLexer::kBroken) return 0;
+  const std::uint32_t asked = place(lex, duties, context);
+  if (places_[asked].result != kNone) return places_[asked].result;
+  // All that is new, then what it leads to, last found first, until nothing is added.
+  std::vector<std::uint32_t> fresh{asked};
+  std::unordered_set<std::uint32_t> seen{asked};
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    explore(fresh[i]);
+    for (const std::uint32_t next : places_[fresh[i]].next) {
+      if (places_[next].result == kNone && seen.insert(next).second) fresh.push_back(next);
+    }
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = fresh.size(); i-- > 0;) {
+      Place& at = places_[fresh[i]];
+      std::vector<std::uint32_t> all = at.leads;
+      for (const std::uint32_t next : at.next) {
+        const std::vector<std::uint32_t>& more = places_[next].leads;
+        std::vector<std::uint32_t> both;
+        std::ranges::set_union(all, more, std::back_inserter(both));
+        all = std::move(both);
+      }
+      if (all.size() != at.leads.size()) {
+        at.leads = std::move(all);
+        changed = true;
+      }
+    }
+  }
+  for (const std::uint32_t index : fresh) {
+    places_[index].result = leads_pool_.intern(places_[index].leads);
+    places_[index].next = {};
+  }
+  return places_[asked].result;
+}
+
+// --- configurations ---
+
+bool LalrFuture::viable(CoreId core, DutiesId duties, ContextId context) {
+  if (core == LalrMachine::kDeadCore || duties == LarkLexer::kBroken) return false;
+  const bool plain = duties == 0 && !lexer_.looks_behind();
+  if (plain) {
+    if (core >= core_viable_.size()) core_viable_.resize(machine_.core_count() + core + 64, 0);
+    if (core_viable_[core] != 0) return core_viable_[core] == 2;
+  } else if (const auto known = viable_.find({core, duties, context}); known != viable_.end()) {
+    return known->second;
+  }
+  const LexId lex = machine_.lex(core);
+  const StackId stack = machine_.stack(core);
+  bool result = false;
+  if (lexer_.is_fresh(lex)) {
+    result = viable_border(border(duties, context), stack);
+  } else {
+    if (lexer_.has_threads(lex))
+      result = accepts(stack, leads(lexer_.threads_only(lex), duties, context));
+    for (std::uint32_t slot = 0; !result && slot < machine_.slots(core); ++slot) {
+      const DutiesId chosen = lexer_.unite(duties, lexer_.choice(lex, slot));
+      result = viable(machine_.after_slot(core, slot), chosen, context);
+    }
+  }
+  if (plain) {
+    core_viable_[core] = result ? 2 : 1;
+  } else {
+    viable_.emplace(std::tuple{core, duties, context}, result);
+  }
+  return result;
+}
+
+bool LalrFuture::accepts(StackId stack, LeadsId leads) {
+  const std::uint64_t key = (std::uint64_t{stack} << 32) | leads;
+  const auto known = accepted_.find(key);
+  if (known != accepted_.end()) return known->second;
+  bool result = false;
+  for (const std::uint32_t id : leads_pool_.copy(leads)) {
+    const Lead lead = lead_list_[id];
+    const StackId next = lead.ignored ? stack : machine_.shift(stack, lead.terminal);
+    if (next != LalrMachine::kNoStack && viable_border(lead.border, next)) {
+      result = true;
+      break;
+    }
+  }
+  accepted_.emplace(key, result);
+  return result;
+}
+
+bool LalrFuture::viable_border(BorderId border, StackId stack) {
+  if (border == separated_ && all_complete()) return true;
+  const std::uint32_t words[] = {kBorder, border};
+  return reaches_end(controls_.intern(words), stack);
+}
+
+// --- every stack can be completed ---
+
+bool LalrFuture::all_complete() {
+  if (all_complete_ < 0) all_complete_ = find_all_complete() ? 1 : 0;
+  return all_complete_ == 1;
+}
+
+bool LalrFuture::find_all_complete() {
+  if (!source_.consistent || separated_ == kNone) return false;
+  std::vector<std::vector<Terminal>> wanted(source_.scanners.size());
+  for (const LalrSource::State& state : source_.states) {
+    for (Terminal t = 0; t < source_.names.size(); ++t) {
+      if (state.actions[t] != LalrSource::kNoAction) wanted[state.scanner].push_back(t);
+    }
+  }
+  std::map<Terminal, std::vector<std::string>> texts;
+  const Border behind = borders_[separated_];
+  for (std::uint32_t scanner = 0; scanner < wanted.size(); ++scanner) {
+    std::vector<Terminal>& terminals = wanted[scanner];
+    std::ranges::sort(terminals);
+    const auto twins = std::ranges::unique(terminals);
+    terminals.erase(twins.begin(), twins.end());
+    for (const Terminal terminal : terminals) {
+      if (!texts.contains(terminal)) texts.emplace(terminal, samples(terminal));
+      if (std::ranges::any_of(texts.at(terminal), [&](const std::string& text) {
+            return produces(scanner, terminal, text);
+          }))
+        continue;
+      const LeadsId all = leads(lexer_.fresh(scanner, behind.context), behind.duties,
+                                behind.context);
+      const auto ids = leads_pool_[all];
+      if (!std::ranges::any_of(ids, [&](std::uint32_t id) {
+            const Lead& lead = lead_list_[id];
+            return lead.terminal == terminal && !lead.ignored && lead.border == separated_;
+          }))
+        return false;
+    }
+  }
+  return true;
+}
+
+// A few short texts of a terminal that a separator can follow.
+std::vector<std::string> LalrFuture::samples(Terminal terminal) {
+  struct Step {
+    LexId lex;
+    ContextId context;
+    std::string text;
+  };
+  std::vector<std::string> found;
+  std::deque<Step> pending;
+  pending.push_back({lexer_.alone(terminal), 0, {}});
+  std::unordered_set<std::uint64_t> seen;
+  while (!pending.empty() && found.size() < kMostSamples && seen.size() < kMostSampled) {
+    const Step at = std::move(pending.front());
+    pending.pop_front();
+    lexer_.live(at.lex).each([&](unsigned byte) {
+      if (found.size() >= kMostSamples) return;
+      const ContextId after = lexer_.after(at.context, byte);
+      const LarkLexer::Move move = lexer_.move(at.lex, byte, after);
+      if (move.next == LarkLexer::kDeadLex) return;
+      const std::string text = at.text + static_cast<char>(byte);
+      for (std::uint32_t slot = 0; slot < move.count; ++slot) {
+        if (lexer_.origin(move, slot).is_new &&
+            border(lexer_.choice(move.next, slot), after) == separated_)
+          found.push_back(text);
+      }
+      const std::uint64_t key = (std::uint64_t{move.next} << 32) | after;
+      if (lexer_.has_threads(move.next) && seen.insert(key).second)
+        pending.push_back({move.next, after, text});
+    });
+  }
+  return found;
+}
+
+// Whether behind a separator the text and another separator are this terminal.
+bool LalrFuture::produces(std::uint32_t scanner, Terminal terminal, std::string_view text) {
+  const Border behind = borders_[separated_];
+  LexId lex = lexer_.fresh(scanner, behind.context);
+  ContextId context = behind.context;
+  DutiesId duties = behind.duties;
+  LarkLexer::Move move;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    context = lexer_.after(context, byte);
+    duties = lexer_.advance(duties, byte, context);
+    move = lexer_.move(lex, byte, context);
+    lex = move.next;
+    if (lex == LarkLexer::kDeadLex || duties == LarkLexer::kBroken) return false;
+  }
+  for (std::uint32_t slot = 0; slot < move.count; ++slot) {
+    const LarkLexer::Origin origin = lexer_.origin(move, slot);
+    if (!origin.is_new || origin.ignored || origin.value != terminal) continue;
+    const DutiesId chosen = lexer_.unite(duties, lexer_.choice(lex, slot));
+    if (chosen != LarkLexer::kBroken && border(chosen, context) == separated_) return true;
+  }
+  return false;
+}
+
+// --- the pushdown ---
+
+std::uint32_t LalrFuture::node(std::uint32_t control, std::uint32_t state) {
+  const std::uint64_t key = (std::uint64_t{control} << 32) | state;
+  const auto [place, is_new] =
+      node_lookup_.try_emplace(key, static_cast<std::uint32_t>(nodes_.size()));
+  if (is_new) {
+    if (nodes_.size() >= kMostNodes) {
+      std::string names;
+      for (const Border& border : borders_) {
+        const std::string name = lexer_.describe(border.duties);
+        if (!name.empty() && names.find(name) == std::string::npos)
+          names += (names.empty() ? "" : ", ") + name;
+        if (names.size() > 200) break;
+      }
+      throw LimitFault("whether the Lark grammar can go on needs more than " +
+                       std::to_string(kMostNodes) +
+                       " cases; no ignored text separates terminals, and these could still become "
+                       "longer: " +
+                       names);
+    }
+    nodes_.push_back({control, state, false, {}, {}});
+    pending_.emplace_back(place->second, kNone);
+  }
+  return place->second;
+}
+
+// `user` has the pops of `used`; with a state, it goes on there after each of them.
+void LalrFuture::use(std::uint32_t user, std::uint32_t used, std::uint32_t state) {
+  if (user == used && state == kNone) return;
+  if (!uses_.emplace(user, used, state).second) return;
+  nodes_[used].users.emplace_back(user, state);
+  if (nodes_[used].ends) set_ends(user);
+  for (std::size_t i = 0; i < nodes_[used].pops.size(); ++i) {
+    const std::uint32_t control = nodes_[used].pops[i];
+    if (state == kNone) {
+      add_pop(user, control);
+    } else {
+      use(user, node(control, state), kNone);
+    }
+  }
+}
+
+void LalrFuture::add_pop(std::uint32_t index, std::uint32_t control) {
+  std::vector<std::uint32_t>& pops = nodes_[index].pops;
+  const auto place = std::ranges::lower_bound(pops, control);
+  if (place != pops.end() && *place == control) return;
+  pops.insert(place, control);
+  pending_.emplace_back(index, control);
+}
+
+void LalrFuture::set_ends(std::uint32_t index) {
+  std::vector<std::uint32_t> found{index};
+  while (!found.empty()) {
+    const std::uint32_t at = found.back();
+    found.pop_back();
+    if (nodes_[at].ends) continue;
+    nodes_[at].ends = true;
+    for (const auto& [user, state] : nodes_[at].users) found.push_back(user);
+  }
+}
+
+void LalrFuture::expand(std::uint32_t index) {
+  const std::vector<std::uint32_t> control = controls_.copy(nodes_[index].control);
+  const std::uint32_t state = nodes_[index].state;
+  const LalrSource::State& here = source_.states[state];
+  const auto look = [&](Terminal terminal, BorderId border) {
+    const std::uint32_t words[] = {kLook, terminal, border};
+    use(index, node(controls_.intern(words), state), kNone);
+  };
+  const auto reduce = [&](std::uint32_t rule, std::uint32_t left, Terminal terminal,
+                          BorderId border) {
+    const std::uint32_t words[] = {kReduce, rule, left, terminal, border};
+    return controls_.intern(words);
+  };
+  if (control[0] == kBorder) {
+    const Border border = borders_[control[1]];
+    const LeadsId all =
+        leads(lexer_.fresh(here.scanner, border.context), border.duties, border.context);
+    for (const std::uint32_t id : leads_pool_.copy(all)) {
+      const Lead lead = lead_list_[id];
+      if (lead.ignored) {
+        const std::uint32_t words[] = {kBorder, lead.border};
+        use(index, node(controls_.intern(words), state), kNone);
+      } else if (here.actions[lead.terminal] != LalrSource::kNoAction) {
+        look(lead.terminal, lead.border);
+      }
+    }
+    if (lexer_.hold_at_end(border.duties) &&
+        here.actions[source_.end_of_text()] != LalrSource::kNoAction)
+      look(source_.end_of_text(), 0);
+  } else if (control[0] == kLook) {
+    const std::int32_t action = here.actions[control[1]];
+    if (action > 0) {
+      const std::uint32_t words[] = {kBorder, control[2]};
+      use(index, node(controls_.intern(words), static_cast<std::uint32_t>(action) - 1), state);
+    } else if (action < 0) {
+      const auto rule = static_cast<std::uint32_t>(-action) - 1;
+      const std::uint32_t next =
+          reduce(rule, source_.rules[rule].length, control[1], control[2]);
+      use(index, node(next, state), kNone);
+    }
+  } else if (control[2] > 0) {
+    add_pop(index, reduce(control[1], control[2] - 1, control[3], control[4]));
+  } else {
+    const std::uint32_t next = here.gotos[source_.rules[control[1]].left];
+    if (next == kNone) return;
+    if (control[3] == source_.end_of_text() && next == source_.end) {
+      set_ends(index);
+      return;
+    }
+    const std::uint32_t words[] = {kLook, control[3], control[4]};
+    use(index, node(controls_.intern(words), next), state);
+  }
+}
+
+void LalrFuture::saturate() {
+  while (!pending_.empty()) {
+    const auto [index, control] = pending_.back();
+    pending_.pop_back();
+    if (control == kNone) {
+      expand(index);
+      continue;
+    }
+    for (std::size_t i = 0; i < nodes_[index].users.size(); ++i) {
+      const auto [user, state] = nodes_[index].users[i];
+      if (state == kNone) {
+        add_pop(user, control);
+      } else {
+        use(user, node(control, state), kNone);
+      }
+    }
+  }
+}
+
+bool LalrFuture::reaches_end(std::uint32_t control, StackId stack) {
+  struct Frame {
+    std::uint64_t key;
+    StackId below;
+    std::vector<std::uint32_t> pops;
+    std::size_t next = 0;
+  };
+  std::vector<Frame> path;
+  // The answer when it is at hand; otherwise the question is put on the path.
+  const auto ask = [&](std::uint32_t asked, StackId at) -> int {
+    if (at == LalrMachine::kNoStack) return 0;
+    const std::uint64_t key = (std::uint64_t{asked} << 32) | at;
+    if (const auto known = reached_.find(key); known != reached_.end()) return known->second;
+    const std::uint32_t index = node(asked, machine_.top(at));
+    saturate();
+    if (nodes_[index].ends) {
+      reached_.emplace(key, true);
+      return 1;
+    }
+    path.push_back({key, machine_.below(at), nodes_[index].pops});
+    return -1;
+  };
+  int answer = ask(control, stack);
+  while (!path.empty()) {
+    Frame& frame = path.back();
+    if (answer == 1 || frame.next == frame.pops.size()) {
+      answer = answer == 1 ? 1 : 0;
+      reached_.emplace(frame.key, answer == 1);
+      path.pop_back();
+      if (answer == 0 && !path.empty()) answer = -1;
+      continue;
+    }
+    const std::uint32_t next = frame.pops[frame.next++];
+    answer = ask(next, frame.below);
+    if (answer == 0) answer = -1;
+  }
+  return answer == 1;
+}
+
+std::size_t LalrFuture::memory() const {
+  return places_.size() * 160 + nodes_.size() * 120 + reached_.size() * 40 + viable_.size() * 64 +
+         accepted_.size() * 40 + core_viable_.size();
+}
+
+}  // namespace grammaton

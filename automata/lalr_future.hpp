@@ -1,0 +1,120 @@
+// Whether a configuration of the LALR machine has a future: some text goes on to an accepted end.
+//
+// Which lexeme ends where is guessed here, with what the guess commits to as duties: that nothing
+// preferred to the match matches after all. So one stack is enough. A *lead* is a terminal that the
+// threads of a lexeme can still produce, and the *border* after it: the duties left there and the
+// context. Leads are found by exploring the lexer once, whatever the stack.
+//
+// What a border can lead to on a stack is reachability in a pushdown system, decided exactly: the
+// stack is read from the top with sets of *controls* (a border, a look-ahead, a reduction under way),
+// and a node (control, parser state) knows with which controls its state can be popped, or that the
+// end is reached above it. Nodes are found on demand and kept.
+//
+// Two facts make it cheap for most grammars. If some ignored text ends every lexeme (a *separator*,
+// as a space mostly is), a border whose duties it satisfies is as good as the border behind the
+// separator, so one border stands for nearly all. And if besides no conflict was resolved in the
+// tables and every terminal can be lexed where the parser wants it, every stack can be completed.
+#pragma once
+
+#include <set>
+#include <tuple>
+
+#include "automata/lalr_machine.hpp"
+
+namespace grammaton {
+
+using LeadsId = std::uint32_t;
+using BorderId = std::uint32_t;
+
+class LalrFuture {
+ public:
+  explicit LalrFuture(LalrMachine& machine);
+
+  // Whether a text can go on from here to an end, given duties that a guess has left.
+  bool viable(CoreId core, DutiesId duties, ContextId context);
+  bool viable(CoreId core, ContextId context) { return viable(core, 0, context); }
+
+  // What the threads of a lex state can still produce; 0 is nothing.
+  LeadsId leads(LexId lex, DutiesId duties, ContextId context);
+  // Whether the parser can take one of the leads and then go on to an end.
+  bool accepts(StackId stack, LeadsId leads);
+
+  std::size_t memory() const;
+
+ private:
+  struct Lead {
+    Terminal terminal;
+    bool ignored;
+    BorderId border;
+  };
+  struct Border {
+    DutiesId duties;
+    ContextId context;
+  };
+  // A lex state with duties, explored by bytes.
+  struct Place {
+    LexId lex;
+    DutiesId duties;
+    ContextId context;
+    std::vector<std::uint32_t> leads;  // sorted ids, its own first and then all that it can reach
+    std::vector<std::uint32_t> next;
+    LeadsId result = kNone;
+  };
+  struct Node {
+    std::uint32_t control;
+    std::uint32_t state;
+    bool ends = false;
+    std::vector<std::uint32_t> pops;  // controls with which the state is popped
+    // Who learns of pops: nodes that have them too, or, with a state, that go on there.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> users;
+  };
+
+  std::uint32_t place(LexId lex, DutiesId duties, ContextId context);
+  void explore(std::uint32_t place);
+  BorderId border(DutiesId duties, ContextId context);
+  void find_separator();
+  bool separates(std::string_view character, DutiesId& left);
+  bool separated(DutiesId duties, ContextId context);
+  bool all_complete();
+  bool find_all_complete();
+  std::vector<std::string> samples(Terminal terminal);
+  bool produces(std::uint32_t scanner, Terminal terminal, std::string_view text);
+  bool viable_border(BorderId border, StackId stack);
+
+  std::uint32_t node(std::uint32_t control, std::uint32_t state);
+  void use(std::uint32_t user, std::uint32_t used, std::uint32_t state);
+  void expand(std::uint32_t node);
+  void add_pop(std::uint32_t node, std::uint32_t control);
+  void set_ends(std::uint32_t node);
+  void saturate();
+  bool reaches_end(std::uint32_t control, StackId stack);
+
+  LalrMachine& machine_;
+  LarkLexer& lexer_;
+  const LalrSource& source_;
+
+  std::vector<Lead> lead_list_;
+  std::map<std::tuple<Terminal, bool, BorderId>, std::uint32_t> lead_lookup_;
+  ListPool leads_pool_;
+  std::vector<Border> borders_;
+  std::map<std::pair<DutiesId, ContextId>, BorderId> border_lookup_;
+  std::vector<Place> places_;
+  std::map<std::tuple<LexId, DutiesId, ContextId>, std::uint32_t> place_lookup_;
+
+  std::vector<std::string> separators_;  // characters
+  BorderId separated_ = kNone;           // the border behind one
+  int all_complete_ = -1;                // not known yet
+
+  ListPool controls_;
+  std::vector<Node> nodes_;
+  std::unordered_map<std::uint64_t, std::uint32_t> node_lookup_;
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> uses_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pending_;  // node, pop; kNone: expand, or end
+  std::unordered_map<std::uint64_t, bool> reached_;
+
+  std::vector<std::uint8_t> core_viable_;  // without duties and contexts: 0 unknown, 1 no, 2 yes
+  std::map<std::tuple<CoreId, DutiesId, ContextId>, bool> viable_;
+  std::unordered_map<std::uint64_t, bool> accepted_;
+};
+
+}  // namespace grammaton

@@ -1,0 +1,97 @@
+// Lark's LALR(1) parser with its lexers, as a machine over bytes (docs/lark-lalr.md).
+//
+// A *stack* is the parser's, interned node by node. A *core* is a stack, a lex state that reads the
+// next lexeme, and for each slot of it the core that goes on if the slot's match is the one Lark
+// takes: the terminal shifted, or ignored, and the text since then read anew. Such chains are short:
+// they end where the lexer has made up its mind. A *configuration* is a core and the context of its
+// look-behinds. All of them are interned integers.
+//
+// Being alive is not enough for a configuration to have a future; that is decided by `LalrFuture`
+// (lalr_future.hpp).
+#pragma once
+
+#include <string_view>
+
+#include "automata/lark_lexer.hpp"
+
+namespace grammaton {
+
+using StackId = std::uint32_t;
+using CoreId = std::uint32_t;
+using Configuration = std::uint32_t;
+
+class LalrMachine {
+ public:
+  LalrMachine(std::shared_ptr<const LalrSource> source, const Spelling& spelling,
+              const Limits& limits);
+
+  static constexpr StackId kNoStack = 0;
+  static constexpr CoreId kDeadCore = 0;
+
+  LarkLexer& lexer() { return lexer_; }
+  const LalrSource& source() const { return *source_; }
+  const Limits& limits() const { return limits_; }
+
+  Configuration start() { return configuration(fresh(stack_of_start_, 0), 0); }
+  Configuration configuration(CoreId core, ContextId context);
+  CoreId core(Configuration configuration) const {
+    return lexer_.looks_behind() ? configurations_[configuration].first : configuration;
+  }
+  ContextId context(Configuration configuration) const {
+    return lexer_.looks_behind() ? configurations_[configuration].second : 0;
+  }
+
+  // `after` is the context after the byte.
+  CoreId step(CoreId core, unsigned byte, ContextId after) { return step(core, byte, after, 0); }
+  // Whether the text may end here.
+  bool ends(CoreId core);
+  // A token ends here, perhaps inside a character.
+  CoreId at_token_end(CoreId core);
+
+  StackId stack(CoreId core) const { return cores_[core][0]; }
+  LexId lex(CoreId core) const { return cores_[core][1]; }
+  std::uint32_t slots(CoreId core) const {
+    return static_cast<std::uint32_t>(cores_[core].size() - 2);
+  }
+  CoreId after_slot(CoreId core, std::uint32_t slot) const { return cores_[core][2 + slot]; }
+
+  std::uint32_t top(StackId stack) const { return stacks_[stack].state; }
+  StackId below(StackId stack) const { return stacks_[stack].below; }
+  // With a terminal shifted; kNoStack when the parser refuses it.
+  StackId shift(StackId stack, Terminal terminal);
+  bool may_end(StackId stack);
+  // What goes on after a match: a fresh core, or kDeadCore.
+  CoreId take(StackId stack, const LarkLexer::Origin& match, ContextId context);
+  CoreId fresh(StackId stack, ContextId context);
+
+  std::size_t stack_count() const { return stacks_.size(); }
+  std::size_t core_count() const { return cores_.size(); }
+  std::size_t memory() const {
+    return stacks_.size() * 40 + cores_.memory() + configurations_.size() * 40 +
+           shifted_.size() * 40 + lexer_.memory();
+  }
+
+ private:
+  struct Node {
+    std::uint32_t state;
+    StackId below;
+  };
+  StackId push(std::uint32_t state, StackId below);
+  StackId reduce(StackId stack, Terminal terminal, bool& ended);
+  CoreId step(CoreId core, unsigned byte, ContextId after, unsigned depth);
+  CoreId intern(std::span<const std::uint32_t> words);
+  void check_room() const;
+
+  std::shared_ptr<const LalrSource> source_;
+  Limits limits_;
+  LarkLexer lexer_;
+  std::vector<Node> stacks_{{0, kNoStack}};
+  InternTable stack_lookup_;
+  StackId stack_of_start_ = kNoStack;
+  std::unordered_map<std::uint64_t, StackId> shifted_;
+  ListPool cores_;  // stack, lex state, a core for each slot
+  std::vector<std::pair<CoreId, ContextId>> configurations_;
+  std::unordered_map<std::uint64_t, Configuration> configuration_lookup_;
+};
+
+}  // namespace grammaton

@@ -1,0 +1,254 @@
+"""Lark grammars as Lark itself reads them with `parser="lalr"`: its tables, and its lexers exactly.
+
+The package lark reads the grammar and makes the LALR(1) tables, so that they are Lark's own,
+conflicts resolved its way. What its lexers try, and in which order, is taken over as data: a
+*scanner* for each set of terminals that some parser state can take (one for all of them with
+`lexer="basic"`), terminals sorted by priority, longest text, length of the pattern and name; strings
+that a regular expression of equal priority matches too are *keywords* and are decided on the
+finished lexeme. The core runs all of it over bytes (`automata/lalr_machine.hpp`).
+
+Before Lark sees a grammar, our own reader does, whose errors have a place, and what Lark would
+write out without bound is refused: optional items multiply the alternatives of a rule, and a
+template that grows never ends.
+
+Cost: Lark's, some milliseconds for small grammars and half a second for Python's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grammaton._core import LalrTables
+from grammaton.errors import GrammarError
+from grammaton.grammar.lark.expansion import check_expansion
+from grammaton.grammar.lark.loader import load_lark
+from grammaton.grammar.lark.program import NONE, Program
+from grammaton.grammar.regex.python import PythonParser
+
+if TYPE_CHECKING:
+    from lark import Lark
+    from lark.grammar import Rule
+    from lark.lexer import TerminalDef
+
+    from grammaton.grammar.lark.nodes import Span
+
+_END = "$END"
+
+# What LalrTables takes of a scanner and of a parser state.
+_Scanner = tuple[list[int], list[tuple[int, list[int]]]]
+_State = tuple[int, list[tuple[int, int]], list[tuple[int, int]]]
+
+
+def lalr_tables(
+    text: str, start: str, lexer: str, import_paths: Sequence[str | PathLike[str]]
+) -> LalrTables:
+    """What the core needs to parse as `lark.Lark(text, parser="lalr", lexer=lexer)` does.
+
+    Raises:
+        GrammarError: a syntax error, with its place, or whatever Lark refuses, in its words.
+        UnsupportedKeyword: an extension of Lark's notation, or a terminal with an atomic group or
+            a possessive quantifier.
+        LimitExceeded: Lark would write the grammar out to too many alternatives.
+    """
+    loaded = load_lark(text, import_paths)
+    check_expansion(loaded, start)
+    spans = {name: each.span for name, each in loaded.scope.names.items() if each.is_terminal}
+    return _Tables(_read(text, start, lexer, import_paths), lexer, spans).made()
+
+
+def _read(text: str, start: str, lexer: str, import_paths: Sequence[str | PathLike[str]]) -> Lark:
+    try:
+        import lark
+        from lark.exceptions import LarkError
+    except ImportError:
+        raise GrammarError(
+            'parser="lalr" takes its tables from the package lark: pip install grammaton[lark]'
+        ) from None
+    try:
+        return lark.Lark(
+            text,
+            parser="lalr",
+            lexer=lexer,
+            start=start,
+            import_paths=[fspath(path) for path in import_paths],
+            source_path=str(Path.cwd() / "grammar.lark"),
+        )
+    except (LarkError, re.error, RecursionError, AssertionError, ValueError, OSError) as error:
+        raise GrammarError(f"Lark refuses the grammar: {error}") from error
+
+
+class _Tables:
+    """Takes tables and lexers out of a `lark.Lark`."""
+
+    def __init__(self, lark: Lark, lexer: str, spans: Mapping[str, Span]) -> None:
+        self._spans = spans
+        # lark types its parts as what they have in common.
+        front: Any = lark.parser
+        self._table = front.parser._parse_table
+        self._configuration = front.parser_conf
+        self._start: str = lark.options.start[0]
+        self._rules: list[Rule] = lark.rules
+        names = sorted(
+            {terminal.name for terminal in lark.terminals}
+            | {symbol.name for rule in self._rules for symbol in rule.expansion if symbol.is_term}
+        )
+        self._terminals = {terminal.name: terminal for terminal in lark.terminals}
+        self._numbers = {name: i for i, name in enumerate(names)}
+        self._ignored = set(lark.ignore_tokens)
+        lexers = front.lexer.lexers if lexer == "contextual" else {}
+        self._lexer_of: Mapping[int, Any] = lexers or dict.fromkeys(self._table.states, front.lexer)
+
+    def made(self) -> LalrTables:
+        program = Program()
+        patterns = self._patterns(program)
+        scanners, scanner_of = self._scanners()
+        rules = sorted({id(rule): rule for rule in self._used_rules()}.values(), key=str)
+        lefts = {name: i for i, name in enumerate(sorted({rule.origin.name for rule in rules}))}
+        numbers = {id(rule): i for i, rule in enumerate(rules)}
+        states: list[_State] = []
+        for state in range(len(self._table.states)):
+            actions: list[tuple[int, int]] = []
+            gotos: list[tuple[int, int]] = []
+            for name, (action, target) in self._table.states[state].items():
+                if name in lefts:
+                    gotos.append((lefts[name], target))
+                elif name == _END or name in self._numbers:
+                    terminal = len(self._numbers) if name == _END else self._numbers[name]
+                    shifts = action.name == "Shift"
+                    actions.append((terminal, target + 1 if shifts else -numbers[id(target)] - 1))
+            states.append((scanner_of[state], actions, gotos))
+        inside = program.widest_behind <= 1 and not any(
+            program.looks_behind_at(start) for start in patterns if start != NONE
+        )
+        return LalrTables(
+            program=program.instructions,
+            classes=program.classes,
+            behinds=program.behinds,
+            behinds_stay_inside=inside,
+            terminals=[
+                (name, start, name in self._ignored)
+                for name, start in zip(self._numbers, patterns, strict=True)
+            ],
+            scanners=scanners,
+            rules=[(lefts[rule.origin.name], len(rule.expansion)) for rule in rules],
+            nonterminals=len(lefts),
+            states=states,
+            start=self._table.start_states[self._start],
+            end=self._table.end_states[self._start],
+            consistent=self._consistent(),
+        )
+
+    def _used_rules(self) -> list[Rule]:
+        return [
+            target
+            for actions in self._table.states.values()
+            for action, target in actions.values()
+            if action.name != "Shift"
+        ]
+
+    def _patterns(self, program: Program) -> list[int]:
+        """Where the pattern of each terminal starts, by number."""
+        groups: dict[str, str] = {name: name for name in self._terminals}
+        starts: list[int] = []
+        for name, number in self._numbers.items():
+            terminal = self._terminals.get(name)
+            if terminal is None:  # only declared: no lexer produces it
+                starts.append(NONE)
+                continue
+            pattern = terminal.pattern.to_regexp()
+            try:
+                starts.append(program.add(PythonParser(pattern).parse(), number))
+                # As Lark puts it into its scanner: flags for all of it can't stand there.
+                found = re.compile(f"(?P<{name}>{pattern})").groupindex
+            except (GrammarError, re.error) as error:
+                kind = type(error) if isinstance(error, GrammarError) else GrammarError
+                reason = error.message if isinstance(error, GrammarError) else str(error)
+                message = f"terminal {terminal.user_repr()}: {reason}"
+                if name in self._spans:
+                    raise self._spans[name].error(message, kind=kind) from None
+                raise kind(message) from None
+            for group in found:
+                if groups.setdefault(group, name) != name:
+                    raise GrammarError(
+                        f"terminals {terminal.user_repr()} and {groups[group]} have groups of the same "
+                        f"name {group}, which Lark's lexers cannot tell apart"
+                    )
+        return starts
+
+    def _scanners(self) -> tuple[list[_Scanner], list[int]]:
+        """What the lexers try, and the number of each state's."""
+        found: dict[int, int] = {}
+        scanners: list[_Scanner] = []
+        embeds: dict[tuple[str, str], bool] = {}
+        scanner_of: list[int] = []
+        for state in range(len(self._table.states)):
+            lexer = self._lexer_of[state]
+            if id(lexer) not in found:
+                found[id(lexer)] = len(scanners)
+                scanners.append(self._scanner(lexer.terminals, embeds))
+            scanner_of.append(found[id(lexer)])
+        return scanners, scanner_of
+
+    def _scanner(
+        self, terminals: Sequence[TerminalDef], embeds: dict[tuple[str, str], bool]
+    ) -> _Scanner:
+        """Terminals in Lark's order without the embedded ones, and keywords by what matches them.
+
+        Lark's `_create_unless`: a string that an expression of equal priority matches whole takes
+        the place of that match; one without further flags is then not tried by itself.
+        """
+        strings = [terminal for terminal in terminals if terminal.pattern.type == "str"]
+        embedded: set[str] = set()
+        keywords: list[tuple[int, list[int]]] = []
+        for expression in terminals:
+            if expression.pattern.type == "str":
+                continue
+            unless: list[int] = []
+            for string in strings:
+                if string.priority != expression.priority:
+                    continue
+                key = expression.name, string.name
+                if key not in embeds:
+                    value = string.pattern.value
+                    match = re.match(expression.pattern.to_regexp(), value)
+                    embeds[key] = match is not None and match[0] == value
+                if embeds[key]:
+                    unless.append(self._numbers[string.name])
+                    if set(string.pattern.flags) <= set(expression.pattern.flags):
+                        embedded.add(string.name)
+            if unless:
+                keywords.append((self._numbers[expression.name], unless))
+        order = [
+            self._numbers[terminal.name] for terminal in terminals if terminal.name not in embedded
+        ]
+        return order, keywords
+
+    def _consistent(self) -> bool:
+        """Whether no conflict was resolved and every symbol derives a text of terminals."""
+        from lark.exceptions import GrammarError as LarkGrammarError
+        from lark.parsers.lalr_analysis import LALR_Analyzer
+
+        if any(rule.options.priority for rule in self._rules):
+            return False
+        productive: set[str] = set(self._terminals)
+        waiting = list(self._rules)
+        while waiting:
+            ready = [
+                rule
+                for rule in waiting
+                if all(symbol.name in productive for symbol in rule.expansion)
+            ]
+            if not ready:
+                return False
+            productive.update(rule.origin.name for rule in ready)
+            done = {id(rule) for rule in ready}
+            waiting = [rule for rule in waiting if id(rule) not in done]
+        try:
+            LALR_Analyzer(self._configuration, strict=True).compute_lalr()
+        except LarkGrammarError:
+            return False
+        return True
