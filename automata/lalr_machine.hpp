@@ -29,6 +29,7 @@ class LalrMachine {
   static constexpr CoreId kDeadCore = 0;
 
   LarkLexer& lexer() { return lexer_; }
+  const LarkLexer& lexer() const { return lexer_; }
   const LalrSource& source() const { return *source_; }
   const Limits& limits() const { return limits_; }
 

@@ -335,7 +335,7 @@ std::string LarkLexer::describe(DutiesId duties) const {
 
 LexId LarkLexer::intern(std::uint32_t scanner, bool fresh, std::uint32_t trackers,
                         const std::vector<Thread>& threads) {
-  if (threads.empty()) return kDeadLex;
+  if (threads.empty() && !fresh) return kDeadLex;
   std::vector<std::uint32_t> words{scanner, fresh ? 1U : 0U, trackers};
   for (const Thread& thread : threads) {
     words.push_back(thread.place);

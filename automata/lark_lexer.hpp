@@ -23,7 +23,7 @@
 
 namespace grammaton {
 
-using LexId = std::uint32_t;      // kDeadLex: nothing matches
+using LexId = std::uint32_t;      // kDeadLex: no thread or slot is left
 using ContextId = std::uint32_t;  // 0: the start of the text
 using DutiesId = std::uint32_t;   // 0: none
 

@@ -135,6 +135,41 @@ class Recognizer:
     def longest_prefix(self, text: bytes) -> int:
         """How many bytes of `text` are the start of a text of the language."""
 
+class LalrTables:
+    """A Lark grammar for `parser="lalr"` as data; grammar/lark/lalr.py makes it of Lark's own
+    tables and lexers (automata/lark_source.hpp says what each part means)."""
+
+    def __init__(
+        self,
+        *,
+        program: Sequence[tuple[int, int, int, int, Sequence[int]]],
+        classes: Sequence[Sequence[tuple[int, int]]],
+        behinds: Sequence[int],
+        behinds_stay_inside: bool,
+        terminals: Sequence[tuple[str, int, bool]],
+        scanners: Sequence[tuple[Sequence[int], Sequence[tuple[int, Sequence[int]]]]],
+        rules: Sequence[tuple[int, int]],
+        nonterminals: int,
+        states: Sequence[tuple[int, Sequence[tuple[int, int]], Sequence[tuple[int, int]]]],
+        start: int,
+        end: int,
+        consistent: bool,
+    ) -> None:
+        """Terminals are (name, first instruction or 2**32 - 1, ignored); rules (nonterminal,
+        length); states (scanner, actions, gotos), an action being (terminal, state + 1) or
+        (terminal, -rule - 1), the end of the text the last terminal. GrammarError when a number is
+        out of range."""
+
+class LalrRecognizer:
+    """Lark's LALR parser over bytes without a vocabulary: what a `LalrGrammar` is asked by."""
+
+    def __init__(self, tables: LalrTables, limits: Limits = ...) -> None:
+        """UnsatisfiableGrammar when the parser accepts no text, LimitExceeded."""
+    def accepts(self, text: bytes) -> bool: ...
+    def accepts_prefix(self, text: bytes) -> bool: ...
+    def longest_prefix(self, text: bytes) -> int:
+        """How many bytes of `text` are the start of a text that is accepted."""
+
 class CharacterMachine:
     """A grammar's machine stepped by whole characters: a deterministic automaton to explore.
 
@@ -182,6 +217,10 @@ class Constraint:
         tokens: Sequence[tuple[int, Sequence[tuple[int, int]]]] = ...,
     ) -> None:
         """`tokens` gives the ids that each of the store's token sets has in the vocabulary."""
+    @staticmethod
+    def from_lalr(tables: LalrTables, index: TokenIndex, limits: Limits = ...) -> Constraint:
+        """On Lark's LALR parser: `node`, `rule_name` and `param_value` raise GrammarError, and
+        `Matcher.stacks` is empty."""
     def matcher(self) -> Matcher: ...
     def node(self, term: int) -> tuple[object, ...]:
         """One level of a term that `Matcher.stacks` names, as `TermStore.node` gives it. The terms

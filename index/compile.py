@@ -13,6 +13,7 @@ from __future__ import annotations
 from grammaton._core import Constraint
 from grammaton.errors import GrammarError, VocabularyError
 from grammaton.grammar.grammar import Grammar
+from grammaton.grammar.lalr_grammar import LalrGrammar
 from grammaton.index.token_sets import resolve_tokens
 from grammaton.index.vocabulary import Vocabulary
 from grammaton.limits import Limits
@@ -48,5 +49,7 @@ def compile(
             f"compile needs a Vocabulary, not {type(vocabulary).__name__}; "
             "Vocabulary.from_transformers(tokenizer) makes one"
         )
+    if isinstance(grammar, LalrGrammar):
+        return Constraint.from_lalr(grammar.tables, vocabulary.index, limits or Limits())
     tokens = resolve_tokens(grammar, vocabulary)
     return Constraint(grammar.store, grammar.start, vocabulary.index, limits or Limits(), tokens)

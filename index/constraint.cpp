@@ -49,7 +49,18 @@ Constraint::Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex
   measure();
 }
 
+Constraint::Constraint(std::unique_ptr<StateSource> source, std::shared_ptr<TokenIndex> index,
+                       const Limits& limits)
+    : limits_(limits), index_(std::move(index)), source_(std::move(source)) {
+  start_ = source_->start();
+  measure();
+}
+
 void Constraint::measure() {
+  if (source_) {
+    grown_.store(kBaseBytes + source_->memory(), std::memory_order_relaxed);
+    return;
+  }
   grown_.store(kBaseBytes + store_->size() * kTermBytes +
                    (machine_->frame_count() + machine_->set_count()) * kFrameBytes,
                std::memory_order_relaxed);
@@ -66,7 +77,8 @@ std::shared_ptr<const FinishedMask> Constraint::find_mask(SetId state) {
 // Under mutex_, so that a mask is made once however many wait for it.
 std::shared_ptr<const FinishedMask> Constraint::make_mask(SetId state) {
   if (auto kept = find_mask(state)) return kept;
-  const auto mask = std::make_shared<const FinishedMask>(walker_->mask(state));
+  const auto mask = std::make_shared<const FinishedMask>(source_ ? source_->mask(state)
+                                                                : walker_->mask(state));
   std::size_t bytes = mask->memory();
   std::unordered_map<SetId, std::shared_ptr<const FinishedMask>> evicted;  // freed without the lock
   const std::scoped_lock lock(masks_mutex_);
@@ -101,6 +113,7 @@ void Constraint::fill(SetId state, std::uint32_t* out) {
 
 // The configuration after `text`, at whose end a token may end.
 SetId Constraint::follow(SetId state, std::string_view text) {
+  if (source_) return source_->follow(state, text);
   constexpr std::size_t kPiece = 4096;  // a budget of terms belongs to a step; long text is many
   machine_->load(state, groups_);
   std::size_t leapt = 0;  // up to here there is nothing more to leap over
@@ -170,6 +183,7 @@ SetId Constraint::accept_bytes(SetId state, std::string_view text) {
 bool Constraint::is_complete(SetId state) {
   if (state == kFinished) return true;
   const Hold hold(*this);
+  if (source_) return source_->may_end(state);
   machine_->begin_step();
   machine_->load(state, groups_);
   machine_->close(groups_);
@@ -180,6 +194,7 @@ std::string Constraint::forced_bytes(SetId state) {
   std::string forced;
   if (state == kFinished) return forced;
   const Hold hold(*this);
+  if (source_) return source_->forced_bytes(state, kMostForcedBytes);
   machine_->begin_step();
   machine_->load(state, groups_);
   while (forced.size() < kMostForcedBytes) {
@@ -252,7 +267,7 @@ std::vector<Captured> Constraint::captures(std::vector<ReadPiece> pieces) {
 
 std::vector<std::vector<Term>> Constraint::stacks(SetId state, std::size_t limit) {
   std::vector<std::vector<Term>> found;
-  if (state == kFinished) return found;
+  if (state == kFinished || source_) return found;
   const Hold hold(*this);
   // The set under each frame of the path, and the index of the frame that is to be tried next.
   std::vector<std::pair<SetId, std::size_t>> path{{state, 0}};
@@ -279,6 +294,11 @@ std::vector<std::vector<Term>> Constraint::stacks(SetId state, std::size_t limit
 
 Constraint::Stats Constraint::stats() {
   const std::scoped_lock lock(mutex_, masks_mutex_);
+  if (source_) {
+    const StateSource::Sizes sizes = source_->sizes();
+    return {source_->walk_stats(), sizes.terms, sizes.frames, sizes.sets, masks_.size(),
+            mask_bytes_,           mask_hits_,  mask_misses_};
+  }
   return {walker_->stats(),
           store_->size(),
           machine_->frame_count(),

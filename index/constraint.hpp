@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "automata/captures.hpp"
+#include "index/state_source.hpp"
 #include "index/walk.hpp"
 
 namespace grammaton {
@@ -28,6 +29,9 @@ namespace grammaton {
 class Constraint {
  public:
   Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex> index,
+             const Limits& limits);
+  // On another machine: what is said of terms here does not hold for it.
+  Constraint(std::unique_ptr<StateSource> source, std::shared_ptr<TokenIndex> index,
              const Limits& limits);
 
   // A configuration, or this after an end-of-sequence token.
@@ -60,6 +64,7 @@ class Constraint {
   template <typename Ask>
   auto ask_store(Ask&& ask) {
     const Hold hold(*this);
+    if (source_) throw GrammarFault("this constraint's grammar has a parser and no terms");
     return ask(static_cast<const TermStore&>(*store_));
   }
 
@@ -95,6 +100,7 @@ class Constraint {
   std::unique_ptr<TermStore> store_;
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Walker> walker_;
+  std::unique_ptr<StateSource> source_;  // in place of the three above
   SetId start_ = Machine::kEmptySet;
   std::unique_ptr<TermStore> written_;  // the grammar as it was written, if it has captures
   Term written_start_ = kNothing;

@@ -9,6 +9,7 @@
 #include "grammaton/core/mask_buffer.hpp"
 #include "grammaton/core/without_gil.hpp"
 #include "index/constraint.hpp"
+#include "index/lalr_states.hpp"
 
 namespace grammaton {
 
@@ -78,6 +79,16 @@ void bind_index(nb::module_& m) {
           },
           arg("store"), arg("start"), arg("index"), arg("limits") = nb::none(),
           arg("tokens") = std::vector<std::pair<std::uint32_t, Ranges>>{})
+      .def_static(
+          "from_lalr",
+          [](const LalrTables& tables, std::shared_ptr<TokenIndex> index,
+             const nb::object& limits) {
+            const Limits bounds = limits_of(limits);
+            const nb::gil_scoped_release release;
+            auto states = std::make_unique<LalrStates>(tables.source, *index, bounds);
+            return std::make_shared<Constraint>(std::move(states), std::move(index), bounds);
+          },
+          arg("tables"), arg("index"), arg("limits") = nb::none())
       .def("__repr__",
            [](Constraint& self) {
              const WithoutGil release;

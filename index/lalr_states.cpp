@@ -1,0 +1,371 @@
+#include "index/lalr_states.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace grammaton {
+
+namespace {
+
+// Smaller subtrees are walked at once: a lexeme mask costs about as much.
+constexpr std::uint32_t kShortWalk = 192;
+// Groups with fewer tokens than one in this many words are kept as a list.
+constexpr std::size_t kSparse = 8;
+
+}  // namespace
+
+// --- making lexeme masks ---
+
+class LalrStates::Study {
+ public:
+  Study(LalrStates& states, const Trie& trie)
+      : states_(states), lexer_(states.machine_.lexer()), trie_(trie) {}
+
+  std::shared_ptr<const LexemeMask> run(std::uint32_t node, LexId lex, ContextId context) {
+    root_ = node;
+    Pending pending;
+    if (states_.machine_.lexer().slot_duties(lex, 0) == 0) {
+      refused_.assign(states_.index_.words(), 0);
+      pending.any = true;
+      pending.origin = {false, false, 0};
+      pending.depth = trie_.node(node).depth;
+      pending.context = context;
+    }
+    walk(node, lex, context, pending);
+    return finish();
+  }
+
+ private:
+  // The last match so far, which is the lexeme if no thread matches later.
+  struct Pending {
+    bool any = false;
+    LarkLexer::Origin origin{false, false, 0};
+    std::uint16_t depth = 0;
+    ContextId context = 0;
+  };
+  using OriginKey = std::tuple<bool, bool, std::uint32_t>;
+  struct Leaving {
+    std::vector<std::uint32_t> ends;
+    std::vector<Entry> rest;
+  };
+  struct Staying {
+    std::vector<std::uint32_t> tokens;
+    std::map<OriginKey, LarkLexer::Origin> matched;
+    std::vector<std::uint32_t> nodes;
+  };
+
+  static OriginKey key(const LarkLexer::Origin& origin) {
+    return {origin.is_new, origin.ignored, origin.value};
+  }
+
+  Leaving& leaving(const LarkLexer::Origin& origin, ContextId context) {
+    return exits_[{key(origin), context}];
+  }
+
+  void add_rest(Leaving& leaving, std::uint32_t begin, std::uint32_t end, std::uint16_t depth) {
+    for (const Entry& entry : trie_.entries(begin, end))
+      leaving.rest.push_back({entry.token, entry.start + depth, 0});
+  }
+
+  void walk(std::uint32_t node, LexId lex, ContextId context, const Pending& pending) {
+    const Trie::Node& here = trie_.node(node);
+    const ByteSet live = lexer_.live(lex);
+    for (std::uint32_t child = here.child_begin; child < here.child_end; ++child) {
+      const unsigned byte = trie_.byte(child);
+      if (!live.has(byte) && !pending.any) continue;
+      ++states_.stats_.study_nodes;
+      const ContextId after = lexer_.after(context, byte);
+      const LarkLexer::Move move = lexer_.move(lex, byte, after);
+      if (move.next == LarkLexer::kDeadLex) continue;
+      const Trie::Node& below = trie_.node(child);
+      if (move.decided) {
+        const LarkLexer::Origin origin = lexer_.origin(move, 0);
+        if (origin.is_new) {
+          Leaving& group = leaving(origin, after);
+          for (const Entry& entry : trie_.entries_at(child)) group.ends.push_back(entry.token);
+          add_rest(group, below.entry_end, below.subtree_entry_end, below.depth);
+        } else if (node == root_ && !pending.origin.is_new) {
+          for (const Entry& entry : trie_.entries(below.entry_begin, below.subtree_entry_end))
+            set_bit(refused_.data(), entry.token);
+        } else {
+          add_rest(leaving(pending.origin, pending.context), below.entry_begin,
+                   below.subtree_entry_end, pending.depth);
+        }
+        continue;
+      }
+      if (lexer_.waits(move.next)) {
+        waiting_.push_back(child);
+        continue;
+      }
+      Pending next = pending;
+      if (move.count == 0) {
+        next.any = false;
+      } else if (const LarkLexer::Origin origin = lexer_.origin(move, 0); origin.is_new) {
+        next = {true, origin, below.depth, after};
+      }
+      if (below.entry_begin != below.entry_end) stay(child, move.next, after, next);
+      if (below.child_begin != below.child_end) walk(child, move.next, after, next);
+    }
+  }
+
+  void stay(std::uint32_t node, LexId lex, ContextId context, const Pending& pending) {
+    const LexId threads = lexer_.at_token_end(lexer_.threads_only(lex));
+    Staying& group = stays_[states_.future_.leads(threads, 0, context)];
+    for (const Entry& entry : trie_.entries_at(node)) group.tokens.push_back(entry.token);
+    if (!pending.any) return;
+    group.matched.emplace(key(pending.origin), pending.origin);
+    group.nodes.push_back(node);
+  }
+
+  std::shared_ptr<const LexemeMask> finish() {
+    auto mask = std::make_shared<LexemeMask>();
+    const std::size_t words = states_.index_.words();
+    mask->memory = sizeof(LexemeMask);
+    for (auto& [leads, group] : stays_) {
+      Stay stay{leads, nullptr, {}, {}, std::move(group.nodes)};
+      mask->memory += sizeof(Stay) + stay.nodes.size() * 4;
+      for (const auto& [unused, origin] : group.matched) stay.matched.push_back(origin);
+      if (group.tokens.size() * kSparse > words) {
+        std::vector<Word> bits(words, 0);
+        for (const std::uint32_t token : group.tokens) set_bit(bits.data(), token);
+        stay.dense = copy_bits(bits);
+        mask->memory += words * sizeof(Word);
+      } else {
+        stay.tokens = std::move(group.tokens);
+        mask->memory += stay.tokens.size() * 4;
+      }
+      mask->stays.push_back(std::move(stay));
+    }
+    // The largest group first: it is what the masks of such states have in common.
+    std::ranges::stable_sort(mask->stays, [](const Stay& a, const Stay& b) {
+      return a.dense != nullptr && b.dense == nullptr;
+    });
+    for (auto& [place, group] : exits_) {
+      const auto& [is_new, ignored, value] = place.first;
+      Exit exit{{is_new, ignored, value}, place.second, std::move(group.ends), nullptr};
+      if (!group.rest.empty()) {
+        exit.rest = std::make_unique<Trie>(std::move(group.rest), [this](std::uint32_t token) {
+          return states_.index_.token(token);
+        });
+        mask->memory += exit.rest->memory();
+      }
+      mask->memory += sizeof(Exit) + exit.ends.size() * 4;
+      mask->exits.push_back(std::move(exit));
+    }
+    mask->waiting = std::move(waiting_);
+    if (!refused_.empty()) {
+      mask->refused = copy_bits(refused_);
+      mask->memory += words * sizeof(Word);
+    }
+    return mask;
+  }
+
+  LalrStates& states_;
+  LarkLexer& lexer_;
+  const Trie& trie_;
+  std::uint32_t root_ = 0;
+  std::map<LeadsId, Staying> stays_;
+  std::map<std::pair<OriginKey, ContextId>, Leaving> exits_;
+  std::vector<std::uint32_t> waiting_;
+  std::vector<Word> refused_;
+};
+
+// --- states ---
+
+LalrStates::LalrStates(std::shared_ptr<const LalrSource> source, TokenIndex& index,
+                       const Limits& limits)
+    : index_(index),
+      limits_(limits),
+      machine_(std::move(source), index.spelling(), limits),
+      future_(machine_) {
+  if (!future_.viable(machine_.core(machine_.start()), 0)) {
+    throw UnsatisfiableFault(
+        "Lark parses no text at all with this grammar, or none that the vocabulary can spell");
+  }
+}
+
+SetId LalrStates::follow(SetId state, std::string_view text) {
+  CoreId core = machine_.core(state);
+  ContextId context = machine_.context(state);
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    context = machine_.lexer().after(context, byte);
+    core = machine_.step(core, byte, context);
+    if (core == LalrMachine::kDeadCore) return kNoState;
+  }
+  return viable(core, context) ? machine_.configuration(core, context) : kNoState;
+}
+
+std::string LalrStates::forced_bytes(SetId state, std::size_t most) {
+  std::string forced;
+  CoreId core = machine_.core(state);
+  ContextId context = machine_.context(state);
+  while (forced.size() < most && !machine_.ends(core)) {
+    CoreId only = LalrMachine::kDeadCore;
+    ContextId there = 0;
+    unsigned by = 0;
+    unsigned count = 0;
+    for (unsigned byte = 0; byte < 256 && count < 2; ++byte) {
+      const ContextId after = machine_.lexer().after(context, byte);
+      const CoreId next = machine_.step(core, byte, after);
+      if (!future_.viable(next, after)) continue;
+      ++count;
+      only = next;
+      there = after;
+      by = byte;
+    }
+    if (count != 1) break;
+    forced.push_back(static_cast<char>(by));
+    core = only;
+    context = there;
+  }
+  return forced;
+}
+
+std::size_t LalrStates::memory() const {
+  return machine_.memory() + future_.memory() + mask_bytes_;
+}
+
+// --- masks ---
+
+FinishedMask LalrStates::mask(SetId state) {
+  visited_ = 0;
+  base_ = nullptr;
+  std::vector<Word> out(index_.words(), 0);
+  const CoreId core = machine_.core(state);
+  walk({index_.trie(), Trie::kRoot}, core, machine_.context(state), out.data());
+  if (machine_.ends(core)) {
+    for (const std::uint32_t id : index_.eos()) set_bit(out.data(), id);
+  }
+  return {out, std::move(base_)};
+}
+
+void LalrStates::count_node() {
+  ++stats_.walk_nodes;
+  if (++visited_ > limits_.max_walk_nodes) {
+    throw LimitFault("one mask visited more than max_walk_nodes = " +
+                     std::to_string(limits_.max_walk_nodes) + " trie nodes");
+  }
+}
+
+// Sets the tokens below `node` that are allowed from the core.
+void LalrStates::walk(Place place, CoreId core, ContextId context, Word* out) {
+  if (core == LalrMachine::kDeadCore) return;
+  const Trie::Node& here = place.trie.node(place.node);
+  if (here.child_begin == here.child_end) return;
+  const LexId lex = machine_.lex(core);
+  if (here.subtree_nodes < kShortWalk || machine_.slots(core) > 1 ||
+      machine_.lexer().waits(lex)) {
+    descend(place, core, context, out);
+  } else {
+    apply(*lexeme_mask(place, lex, context), place, core, context, out);
+  }
+}
+
+void LalrStates::descend(Place place, CoreId core, ContextId context, Word* out) {
+  const Trie& trie = place.trie;
+  const Trie::Node& here = trie.node(place.node);
+  for (std::uint32_t child = here.child_begin; child < here.child_end; ++child) {
+    const unsigned byte = trie.byte(child);
+    const ContextId after = machine_.lexer().after(context, byte);
+    count_node();
+    const CoreId next = machine_.step(core, byte, after);
+    if (next == LalrMachine::kDeadCore) continue;
+    take_ending(trie, child, next, after, out);
+    walk({trie, child}, next, after, out);
+  }
+}
+
+std::shared_ptr<const LalrStates::LexemeMask> LalrStates::lexeme_mask(Place place, LexId lex,
+                                                                      ContextId context) {
+  const MaskKey key{place.trie.uid(), place.node, lex, context};
+  if (const auto known = masks_.find(key); known != masks_.end()) return known->second;
+  ++stats_.frames_made;
+  std::shared_ptr<const LexemeMask> made = Study(*this, place.trie).run(place.node, lex, context);
+  if (mask_bytes_ + made->memory > limits_.frame_cache_bytes) {
+    masks_.clear();
+    mask_bytes_ = 0;
+  }
+  mask_bytes_ += made->memory;
+  masks_.emplace(key, made);
+  return made;
+}
+
+void LalrStates::apply(const LexemeMask& mask, Place place, CoreId core, ContextId context,
+                       Word* out) {
+  for (const Stay& stay : mask.stays) apply_stay(stay, place, core, context, out);
+  for (const Exit& exit : mask.exits) {
+    const CoreId next = exit.origin.is_new
+                            ? machine_.take(machine_.stack(core), exit.origin, exit.context)
+                            : machine_.after_slot(core, exit.origin.value);
+    if (next == LalrMachine::kDeadCore) continue;
+    if (!exit.ends.empty() && viable(next, exit.context)) {
+      for (const std::uint32_t token : exit.ends) set_bit(out, token);
+    }
+    if (exit.rest) walk({*exit.rest, Trie::kRoot}, next, exit.context, out);
+  }
+  for (const std::uint32_t node : mask.waiting) {
+    const auto [at, there] = lead(place, node, core, context);
+    take_ending(place.trie, node, at, there, out);
+    walk({place.trie, node}, at, there, out);
+  }
+  if (mask.refused && machine_.after_slot(core, 0) != LalrMachine::kDeadCore)
+    apply_refused(mask, place, core, context, out);
+}
+
+void LalrStates::apply_stay(const Stay& stay, Place place, CoreId core, ContextId context,
+                            Word* out) {
+  if (future_.accepts(machine_.stack(core), stay.leads)) {
+    if (stay.dense) {
+      if (!base_) base_ = stay.dense;
+      add_bits({out, index_.words()}, stay.dense.get());
+    }
+    for (const std::uint32_t token : stay.tokens) set_bit(out, token);
+    return;
+  }
+  // The lexeme may still end at its last match, if nothing longer can come of it.
+  const bool any = std::ranges::any_of(stay.matched, [&](const LarkLexer::Origin& origin) {
+    if (!origin.is_new) return machine_.after_slot(core, origin.value) != LalrMachine::kDeadCore;
+    return origin.ignored ||
+           machine_.shift(machine_.stack(core), origin.value) != LalrMachine::kNoStack;
+  });
+  if (!any) return;
+  for (const std::uint32_t node : stay.nodes) {
+    const auto [at, there] = lead(place, node, core, context);
+    take_ending(place.trie, node, at, there, out);
+  }
+}
+
+std::pair<CoreId, ContextId> LalrStates::lead(Place place, std::uint32_t node, CoreId core,
+                                              ContextId context) {
+  const Trie::Node& below = place.trie.node(node);
+  const Entry& entry = place.trie.entry(below.entry_begin);  // here or below
+  const std::string_view text = index_.token(entry.token);
+  const std::size_t begin = entry.start + place.trie.node(place.node).depth;
+  for (const char c : text.substr(begin, entry.start + below.depth - begin)) {
+    const auto byte = static_cast<unsigned char>(c);
+    count_node();
+    context = machine_.lexer().after(context, byte);
+    core = machine_.step(core, byte, context);
+  }
+  return {core, context};
+}
+
+void LalrStates::take_ending(const Trie& trie, std::uint32_t node, CoreId core, ContextId context,
+                             Word* out) {
+  const auto ending = trie.entries_at(node);
+  if (ending.empty() || core == LalrMachine::kDeadCore || !viable(core, context)) return;
+  for (const Entry& entry : ending) set_bit(out, entry.token);
+}
+
+// The tokens that no thread takes are the slot's.
+void LalrStates::apply_refused(const LexemeMask& mask, Place place, CoreId core,
+                               ContextId context, Word* out) {
+  std::vector<Word> bits(index_.words(), 0);
+  const Bits base = base_;
+  walk(place, machine_.after_slot(core, 0), context, bits.data());
+  base_ = base;
+  for (std::size_t i = 0; i < bits.size(); ++i) out[i] |= bits[i] & mask.refused[i];
+}
+
+}  // namespace grammaton

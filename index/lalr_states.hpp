@@ -1,0 +1,104 @@
+// A Lark grammar under LALR on a vocabulary: steps and masks (docs/lark-lalr.md).
+//
+// A *lexeme mask* is what a lex state decides about the tokens of a trie, whatever the stack:
+//   - tokens that end inside the lexeme, grouped by what its threads can still produce (*stays*);
+//     the stack takes a group or leaves it;
+//   - tokens in which the lexeme ends, grouped by what it is (*exits*), with a trie of what is left
+//     of them, to be walked from the core that follows;
+//   - for a lex state with a slot, the tokens whose first byte no thread takes: these are the
+//     tokens of the slot's core;
+//   - nodes where a match has to wait for its look-ahead: these are walked by themselves.
+// It is made by one walk and kept, by (trie, node, lex state, context), so a mask on a new stack
+// costs a few passes over its words and walks of small tries. Small subtrees are walked at once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "automata/lalr_future.hpp"
+#include "index/state_source.hpp"
+#include "index/token_index.hpp"
+
+namespace grammaton {
+
+class LalrStates : public StateSource {
+ public:
+  // Throws UnsatisfiableFault when no text is left that the vocabulary can spell.
+  LalrStates(std::shared_ptr<const LalrSource> source, TokenIndex& index, const Limits& limits);
+
+  SetId start() override { return machine_.start(); }
+  FinishedMask mask(SetId state) override;
+  SetId follow(SetId state, std::string_view text) override;
+  bool may_end(SetId state) override { return machine_.ends(machine_.core(state)); }
+  std::string forced_bytes(SetId state, std::size_t most) override;
+  std::size_t memory() const override;
+  Sizes sizes() const override {
+    return {machine_.lexer().state_count(), machine_.stack_count(), machine_.core_count()};
+  }
+  const WalkStats& walk_stats() const override { return stats_; }
+
+ private:
+  struct Stay {
+    LeadsId leads;
+    Bits dense;
+    std::vector<std::uint32_t> tokens;  // used without `dense`
+    // What the last match in some of these tokens can be, and where those end: the lexeme may end
+    // at that match, too.
+    std::vector<LarkLexer::Origin> matched;
+    std::vector<std::uint32_t> nodes;
+  };
+  struct Exit {
+    LarkLexer::Origin origin;
+    ContextId context;                // at the lexeme's end
+    std::vector<std::uint32_t> ends;  // tokens that end there
+    std::unique_ptr<Trie> rest;       // what is left of the others; may be null
+  };
+  struct LexemeMask {
+    std::vector<Stay> stays;
+    std::vector<Exit> exits;
+    std::vector<std::uint32_t> waiting;  // nodes
+    Bits refused;                        // of a lex state with a slot
+    std::size_t memory = 0;
+  };
+  class Study;  // makes a lexeme mask
+  struct MaskKey {
+    std::uint64_t trie;
+    std::uint32_t node;
+    LexId lex;
+    ContextId context;
+    friend auto operator<=>(const MaskKey&, const MaskKey&) = default;
+  };
+  struct Place {
+    const Trie& trie;
+    std::uint32_t node;
+  };
+
+  bool viable(CoreId core, ContextId context) {
+    return future_.viable(machine_.at_token_end(core), context);
+  }
+  void walk(Place place, CoreId core, ContextId context, Word* out);
+  void descend(Place place, CoreId core, ContextId context, Word* out);
+  void apply(const LexemeMask& mask, Place place, CoreId core, ContextId context, Word* out);
+  void apply_refused(const LexemeMask& mask, Place place, CoreId core, ContextId context,
+                     Word* out);
+  // The core after the bytes from the place down to a node, and the context there.
+  std::pair<CoreId, ContextId> lead(Place place, std::uint32_t node, CoreId core,
+                                    ContextId context);
+  void take_ending(const Trie& trie, std::uint32_t node, CoreId core, ContextId context, Word* out);
+  void apply_stay(const Stay& stay, Place place, CoreId core, ContextId context, Word* out);
+  std::shared_ptr<const LexemeMask> lexeme_mask(Place place, LexId lex, ContextId context);
+  void count_node();
+
+  TokenIndex& index_;
+  Limits limits_;
+  LalrMachine machine_;
+  LalrFuture future_;
+  WalkStats stats_;
+  std::uint64_t visited_ = 0;
+  Bits base_;  // of the mask under way
+  std::map<MaskKey, std::shared_ptr<const LexemeMask>> masks_;
+  std::size_t mask_bytes_ = 0;
+};
+
+}  // namespace grammaton
