@@ -13,8 +13,8 @@ constexpr std::size_t kMostStates = 2'000'000;
 // Characters that are looked at to find separators, and tried as such.
 constexpr std::size_t kMostCharacters = 64;
 // Lex states visited to find a text of a terminal, and texts tried.
-constexpr std::size_t kMostSampled = 4096;
-constexpr std::size_t kMostSamples = 8;
+constexpr std::size_t kMostSampled = 1024;
+constexpr std::size_t kMostSamples = 3;
 
 enum Control : std::uint32_t { kBorder, kLook, kReduce };
 
@@ -141,8 +141,8 @@ void LalrFuture::find_separator() {
     }
     if (!closed) continue;
     separators_.assign(group.begin(),
-                       group.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(
-                                           group.size(), kMostSamples)));
+                       group.begin() + static_cast<std::ptrdiff_t>(
+                                           std::min<std::size_t>(group.size(), kMostSamples)));
     ContextId context = 0;
     for (const char byte : group.front())
       context = lexer_.after(context, static_cast<unsigned char>(byte));
@@ -155,8 +155,8 @@ void LalrFuture::find_separator() {
 // --- leads ---
 
 std::uint32_t LalrFuture::place(LexId lex, DutiesId duties, ContextId context) {
-  const auto [found, is_new] = place_lookup_.try_emplace(
-      {lex, duties, context}, static_cast<std::uint32_t>(places_.size()));
+  const auto [found, is_new] =
+      place_lookup_.try_emplace({lex, duties, context}, static_cast<std::uint32_t>(places_.size()));
   if (is_new) {
     if (places_.size() >= kMostStates) {
       throw LimitFault("what can follow in the Lark grammar needs more than " +
@@ -173,7 +173,8 @@ void LalrFuture::explore(std::uint32_t index) {
   const Place at = places_[index];
   std::vector<std::uint32_t> own;
   std::vector<std::uint32_t> next;
-  lexer_.live(at.lex).each([&](unsigned byte) {
+  const ByteSet live = lexer_.live(at.lex);
+  live.each([&](unsigned byte) {
     const ContextId after = lexer_.after(at.context, byte);
     const LarkLexer::Move move = lexer_.move(at.lex, byte, after);
     if (move.next == LarkLexer::kDeadLex) return;
@@ -185,9 +186,8 @@ void LalrFuture::explore(std::uint32_t index) {
       const DutiesId chosen = lexer_.unite(duties, lexer_.choice(move.next, slot));
       if (chosen == LarkLexer::kBroken) continue;
       const BorderId behind = border(chosen, after);
-      const auto [found, is_new] =
-          lead_lookup_.try_emplace({origin.value, origin.ignored, behind},
-                                   static_cast<std::uint32_t>(lead_list_.size()));
+      const auto [found, is_new] = lead_lookup_.try_emplace(
+          {origin.value, origin.ignored, behind}, static_cast<std::uint32_t>(lead_list_.size()));
       if (is_new) lead_list_.push_back({origin.value, origin.ignored, behind});
       own.push_back(found->second);
     }
@@ -323,8 +323,8 @@ bool LalrFuture::find_all_complete() {
             return produces(scanner, terminal, text);
           }))
         continue;
-      const LeadsId all = leads(lexer_.fresh(scanner, behind.context), behind.duties,
-                                behind.context);
+      const LeadsId all =
+          leads(lexer_.fresh(scanner, behind.context), behind.duties, behind.context);
       const auto ids = leads_pool_[all];
       if (!std::ranges::any_of(ids, [&](std::uint32_t id) {
             const Lead& lead = lead_list_[id];
@@ -350,7 +350,8 @@ std::vector<std::string> LalrFuture::samples(Terminal terminal) {
   while (!pending.empty() && found.size() < kMostSamples && seen.size() < kMostSampled) {
     const Step at = std::move(pending.front());
     pending.pop_front();
-    lexer_.live(at.lex).each([&](unsigned byte) {
+    const ByteSet live = lexer_.live(at.lex);
+    live.each([&](unsigned byte) {
       if (found.size() >= kMostSamples) return;
       const ContextId after = lexer_.after(at.context, byte);
       const LarkLexer::Move move = lexer_.move(at.lex, byte, after);
@@ -491,8 +492,7 @@ void LalrFuture::expand(std::uint32_t index) {
       use(index, node(controls_.intern(words), static_cast<std::uint32_t>(action) - 1), state);
     } else if (action < 0) {
       const auto rule = static_cast<std::uint32_t>(-action) - 1;
-      const std::uint32_t next =
-          reduce(rule, source_.rules[rule].length, control[1], control[2]);
+      const std::uint32_t next = reduce(rule, source_.rules[rule].length, control[1], control[2]);
       use(index, node(next, state), kNone);
     }
   } else if (control[2] > 0) {

@@ -6,9 +6,9 @@
 // context. Leads are found by exploring the lexer once, whatever the stack.
 //
 // What a border can lead to on a stack is reachability in a pushdown system, decided exactly: the
-// stack is read from the top with sets of *controls* (a border, a look-ahead, a reduction under way),
-// and a node (control, parser state) knows with which controls its state can be popped, or that the
-// end is reached above it. Nodes are found on demand and kept.
+// stack is read from the top with sets of *controls* (a border, a look-ahead, a reduction under
+// way), and a node (control, parser state) knows with which controls its state can be popped, or
+// that the end is reached above it. Nodes are found on demand and kept.
 //
 // Two facts make it cheap for most grammars. If some ignored text ends every lexeme (a *separator*,
 // as a space mostly is), a border whose duties it satisfies is as good as the border behind the
@@ -109,7 +109,8 @@ class LalrFuture {
   std::vector<Node> nodes_;
   std::unordered_map<std::uint64_t, std::uint32_t> node_lookup_;
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> uses_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> pending_;  // node, pop; kNone: expand, or end
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      pending_;  // node, pop; kNone: expand, or end
   std::unordered_map<std::uint64_t, bool> reached_;
 
   std::vector<std::uint8_t> core_viable_;  // without duties and contexts: 0 unknown, 1 no, 2 yes

@@ -43,8 +43,8 @@ StackId LalrMachine::push(std::uint32_t state, StackId below) {
 Configuration LalrMachine::configuration(CoreId core, ContextId context) {
   if (!lexer_.looks_behind()) return core;
   const std::uint64_t key = (std::uint64_t{core} << 32) | context;
-  const auto [place, is_new] = configuration_lookup_.try_emplace(
-      key, static_cast<Configuration>(configurations_.size()));
+  const auto [place, is_new] =
+      configuration_lookup_.try_emplace(key, static_cast<Configuration>(configurations_.size()));
   if (is_new) {
     check_room();
     configurations_.emplace_back(core, context);

@@ -2,9 +2,9 @@
 //
 // A *stack* is the parser's, interned node by node. A *core* is a stack, a lex state that reads the
 // next lexeme, and for each slot of it the core that goes on if the slot's match is the one Lark
-// takes: the terminal shifted, or ignored, and the text since then read anew. Such chains are short:
-// they end where the lexer has made up its mind. A *configuration* is a core and the context of its
-// look-behinds. All of them are interned integers.
+// takes: the terminal shifted, or ignored, and the text since then read anew. Such chains are
+// short: they end where the lexer has made up its mind. A *configuration* is a core and the context
+// of its look-behinds. All of them are interned integers.
 //
 // Being alive is not enough for a configuration to have a future; that is decided by `LalrFuture`
 // (lalr_future.hpp).

@@ -25,7 +25,7 @@ LarkLexer::LarkLexer(std::shared_ptr<const LalrSource> source, const Spelling& s
   if (!spelling.all) store_->restrict_characters(spelling.whole, spelling.joined);
   for (const CodeRanges& ranges : source_->classes)
     classes_.push_back(store_->chars(ranges, !spelling.all));
-  rows_.emplace_back();  // kDeadLex
+  facts_.emplace_back();  // kDeadLex
   terminal_of_.assign(source_->program.size(), kNone);
   for (Terminal t = 0; t < source_->names.size(); ++t) {
     if (source_->patterns[t] == kNone) continue;
@@ -238,8 +238,7 @@ DutiesId LarkLexer::unite(DutiesId a, DutiesId b) {
 DutiesId LarkLexer::advance(DutiesId duties, unsigned byte, ContextId after) {
   if (duties == 0 || duties == kBroken) return duties;
   const std::uint32_t signature = signature_of_[after];
-  const std::uint64_t key =
-      (std::uint64_t{duties} << 32) | (std::uint64_t{signature} << 8) | byte;
+  const std::uint64_t key = (std::uint64_t{duties} << 32) | (std::uint64_t{signature} << 8) | byte;
   const auto known = advanced_.find(key);
   if (known != advanced_.end()) return known->second;
   std::vector<std::uint32_t> left;
@@ -336,6 +335,8 @@ std::string LarkLexer::describe(DutiesId duties) const {
 LexId LarkLexer::intern(std::uint32_t scanner, bool fresh, std::uint32_t trackers,
                         const std::vector<Thread>& threads) {
   if (threads.empty() && !fresh) return kDeadLex;
+  // Without keywords under way a scanner is its threads: strings are the same in all of them.
+  if (trackers == 0) scanner = kNoScanner;
   std::vector<std::uint32_t> words{scanner, fresh ? 1U : 0U, trackers};
   for (const Thread& thread : threads) {
     words.push_back(thread.place);
@@ -343,9 +344,9 @@ LexId LarkLexer::intern(std::uint32_t scanner, bool fresh, std::uint32_t tracker
     words.push_back(thread.duties);
   }
   const LexId id = states_.intern(words);
-  if (id == rows_.size()) {
-    rows_.emplace_back();
-    if (rows_.size() > limits_.max_step_terms * 10) {
+  if (id == facts_.size()) {
+    facts_.emplace_back();
+    if (facts_.size() > limits_.max_step_terms * 10) {
       throw LimitFault("the lexer of the Lark grammar needs more than " +
                        std::to_string(limits_.max_step_terms * 10) +
                        " states (10 * max_step_terms)");
@@ -421,13 +422,13 @@ LarkLexer::Move LarkLexer::move(LexId lex, unsigned byte, ContextId after) {
   if (lex == kDeadLex) return {};
   const std::uint32_t signature = signature_of_[after];
   std::uint32_t row = kUnknown;
-  for (const auto& [known, place] : rows_[lex].by_signature) {
+  for (const auto& [known, place] : facts_[lex].by_signature) {
     if (known == signature) row = place;
   }
   if (row == kUnknown) {
     row = static_cast<std::uint32_t>(moves_of_.size());
     moves_of_.emplace_back().fill(kUnknown);
-    rows_[lex].by_signature.emplace_back(signature, row);
+    facts_[lex].by_signature.emplace_back(signature, row);
   }
   if (moves_of_[row][byte] == kUnknown) {
     const Move made = make_move(lex, byte, after);
@@ -493,7 +494,9 @@ LarkLexer::Move LarkLexer::make_move(LexId lex, unsigned byte, ContextId after) 
   const bool going_on =
       std::ranges::any_of(threads, [](const Thread& thread) { return thread.place != kSlot; });
   Move move;
-  move.next = intern(scanner, false, tracker_pool_.intern(going_on ? trackers : std::vector<std::uint32_t>{}), threads);
+  move.next =
+      intern(scanner, false,
+             tracker_pool_.intern(going_on ? trackers : std::vector<std::uint32_t>{}), threads);
   move.decided = !threads.empty() && threads[0].place == kSlot && threads[0].duties == 0;
   move.origins = static_cast<std::uint32_t>(origins_.size());
   move.count = static_cast<std::uint32_t>(origins.size());
@@ -501,49 +504,39 @@ LarkLexer::Move LarkLexer::make_move(LexId lex, unsigned byte, ContextId after) 
   return move;
 }
 
-bool LarkLexer::has_threads(LexId lex) const {
-  if (lex == kDeadLex) return false;
-  for (std::size_t i = 0; i < thread_count(lex); ++i) {
-    if (thread_at(lex, i).place != kSlot) return true;
-  }
-  return false;
-}
-
-bool LarkLexer::waits(LexId lex) const {
-  if (lex == kDeadLex) return false;
-  for (std::size_t i = 0; i < thread_count(lex); ++i) {
+void LarkLexer::find_facts(LexId lex) {
+  Facts found;
+  found.known = true;
+  for (std::size_t i = 0; lex != kDeadLex && i < thread_count(lex); ++i) {
     const Thread thread = thread_at(lex, i);
-    if (thread.place == kSlot && thread.duties != 0) return true;
+    if (thread.place == kSlot) {
+      found.waits = found.waits || thread.duties != 0;
+    } else {
+      found.threads = true;
+      found.live = found.live | store_->class_map(store_->row(thread.rest)).live;
+    }
   }
-  return false;
-}
-
-ByteSet LarkLexer::live(LexId lex) {
-  ByteSet bytes;
-  if (lex == kDeadLex) return bytes;
-  for (std::size_t i = 0; i < thread_count(lex); ++i) {
-    const Thread thread = thread_at(lex, i);
-    if (thread.place != kSlot) bytes = bytes | store_->class_map(store_->row(thread.rest)).live;
-  }
-  return bytes;
+  found.by_signature = std::move(facts_[lex].by_signature);
+  found.threads_only = facts_[lex].threads_only;
+  found.token_end = facts_[lex].token_end;
+  facts_[lex] = std::move(found);
 }
 
 LexId LarkLexer::threads_only(LexId lex) {
   if (lex == kDeadLex) return lex;
-  if (rows_[lex].threads_only == kUnknown) {
+  if (facts_[lex].threads_only == kUnknown) {
     std::vector<Thread> threads;
     for (std::size_t i = 0; i < thread_count(lex); ++i) threads.push_back(thread_at(lex, i));
     while (!threads.empty() && threads.back().place == kSlot) threads.pop_back();
-    const LexId result =
-        intern(states_[lex][0], false, states_[lex][2], threads);
-    rows_[lex].threads_only = result;
+    const LexId result = intern(states_[lex][0], false, states_[lex][2], threads);
+    facts_[lex].threads_only = result;
   }
-  return rows_[lex].threads_only;
+  return facts_[lex].threads_only;
 }
 
 LexId LarkLexer::at_token_end(LexId lex) {
   if (lex == kDeadLex || !store_->restricted()) return lex;
-  if (rows_[lex].token_end == kUnknown) {
+  if (facts_[lex].token_end == kUnknown) {
     std::vector<Thread> threads;
     for (std::size_t i = 0; i < thread_count(lex); ++i) {
       Thread thread = thread_at(lex, i);
@@ -556,9 +549,9 @@ LexId LarkLexer::at_token_end(LexId lex) {
       threads.push_back(thread);
     }
     const LexId result = intern(states_[lex][0], is_fresh(lex), states_[lex][2], threads);
-    rows_[lex].token_end = result;
+    facts_[lex].token_end = result;
   }
-  return rows_[lex].token_end;
+  return facts_[lex].token_end;
 }
 
 DutiesId LarkLexer::slot_duties(LexId lex, std::uint32_t slot) const {
@@ -587,9 +580,8 @@ DutiesId LarkLexer::choice(LexId lex, std::uint32_t slot) {
 
 std::size_t LarkLexer::memory() const {
   return states_.memory() + duty_pool_.memory() + duties_pool_.memory() + contexts_.memory() +
-         sets_.memory() + tracker_pool_.memory() +
-         moves_of_.size() * sizeof(moves_of_[0]) + moves_.size() * sizeof(Move) +
-         origins_.size() * sizeof(Origin) + advanced_.size() * 48;
+         sets_.memory() + tracker_pool_.memory() + moves_of_.size() * sizeof(moves_of_[0]) +
+         moves_.size() * sizeof(Move) + origins_.size() * sizeof(Origin) + advanced_.size() * 48;
 }
 
 }  // namespace grammaton

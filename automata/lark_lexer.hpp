@@ -1,14 +1,14 @@
 // Lark's scanners over bytes: ordered threads with the preferences of Python's `re`.
 //
-// A *thread* is a place in the program of patterns, what remains of the character under way, and its
-// *duties*. Threads of a lexeme are ordered, as a backtracking matcher would try them; a match cuts
-// what comes after it. Look-behind is decided when a thread meets it, by the *context*, which
+// A *thread* is a place in the program of patterns, what remains of the character under way, and
+// its *duties*. Threads of a lexeme are ordered, as a backtracking matcher would try them; a match
+// cuts what comes after it. Look-behind is decided when a thread meets it, by the *context*, which
 // follows every look-behind along the text. Look-ahead becomes a duty: threads of its own of which
 // one has to match, or none may. A match with open duties is a *slot* that waits, and cuts nothing.
 //
-// A *lex state* is a scanner and the ordered list of threads and slots, interned; it leads by a byte
-// to a *move*, kept in a row, so a warm step is one look-up. What follows a slot's lexeme is the
-// machine's matter (lalr_machine.hpp).
+// A *lex state* is a scanner and the ordered list of threads and slots, interned; it leads by a
+// byte to a *move*, kept in a row, so a warm step is one look-up. What follows a slot's lexeme is
+// the machine's matter (lalr_machine.hpp).
 #pragma once
 
 #include <array>
@@ -66,11 +66,11 @@ class LarkLexer {
     return origins_[move.origins + slot];
   }
 
-  bool has_threads(LexId lex) const;
+  bool has_threads(LexId lex) { return facts(lex).threads; }
   // Whether a slot has duties.
-  bool waits(LexId lex) const;
-  // The bytes that a thread goes on with.
-  ByteSet live(LexId lex);
+  bool waits(LexId lex) { return facts(lex).waits; }
+  // The bytes that a thread goes on with; valid until the next lex state is made.
+  const ByteSet& live(LexId lex) { return facts(lex).live; }
   // Without the slots at its end, which no thread comes after.
   LexId threads_only(LexId lex);
   // A token ends inside a character: only threads that a whole character completes.
@@ -97,8 +97,8 @@ class LarkLexer {
 
  private:
   struct Thread {
-    std::uint32_t place;     // an instruction, kMatched or kSlot
-    Term rest;               // of the character under way
+    std::uint32_t place;  // an instruction, kMatched or kSlot
+    Term rest;            // of the character under way
     DutiesId duties;
     friend bool operator==(const Thread&, const Thread&) = default;
     friend auto operator<=>(const Thread&, const Thread&) = default;
@@ -153,12 +153,22 @@ class LarkLexer {
 
   ListPool states_;  // scanner, fresh, trackers, then threads
   ListPool tracker_pool_;
-  struct Rows {
+  // What is known of a lex state, found on first use.
+  struct Facts {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> by_signature;  // a row of moves_of_
     LexId threads_only = 0xFFFFFFFF;
     LexId token_end = 0xFFFFFFFF;
+    bool known = false;  // whether the following are
+    bool threads = false;
+    bool waits = false;
+    ByteSet live;
   };
-  std::vector<Rows> rows_;
+  Facts& facts(LexId lex) {
+    if (!facts_[lex].known) find_facts(lex);
+    return facts_[lex];
+  }
+  void find_facts(LexId lex);
+  std::vector<Facts> facts_;
   std::vector<std::array<std::uint32_t, 256>> moves_of_;
   std::vector<Move> moves_;
   std::vector<Origin> origins_;

@@ -1,8 +1,8 @@
 // A Lark grammar for `parser="lalr"` as data: what grammar/lark/lalr.py makes and the machine runs.
 //
 // *Patterns* are one program of instructions over characters, tried in order of preference like
-// Python's `re`: a terminal is where its pattern starts. A *scanner* is what Lark's lexer tries in a
-// parser state: terminals in their order, and for some of them the strings that take their place
+// Python's `re`: a terminal is where its pattern starts. A *scanner* is what Lark's lexer tries in
+// a parser state: terminals in their order, and for some of them the strings that take their place
 // when they are the whole lexeme (keywords, `_create_unless` in Lark). The *tables* are Lark's own.
 #pragma once
 
@@ -47,7 +47,7 @@ struct LalrSource {
   // Each look-behind is at most one character wide and none stands at a terminal's start.
   bool behinds_stay_inside = true;
 
-  std::vector<std::string> names;      // of terminals
+  std::vector<std::string> names;       // of terminals
   std::vector<std::uint32_t> patterns;  // of terminals; kNone: never in a text
   std::vector<bool> ignored;
   std::vector<Scanner> scanners;

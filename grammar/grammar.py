@@ -201,9 +201,9 @@ class Grammar:
         Args:
             text: the grammar.
             start: the rule whose texts are the language.
-            parser: "earley", with the lexer "dynamic_complete", is scannerless: any way of cutting a
-                text into terminals counts. "lalr" is Lark's LALR(1) parser with its lexer: exactly
-                the texts that `lark.Lark(text, parser="lalr", lexer=lexer)` parses.
+            parser: "earley", with the lexer "dynamic_complete", is scannerless: any way of cutting
+                a text into terminals counts. "lalr" is Lark's LALR(1) parser with its lexer:
+                exactly the texts that `lark.Lark(text, parser="lalr", lexer=lexer)` parses.
             lexer: for "lalr" either "contextual", the default, or "basic".
             import_paths: folders where `%import` looks first.
             max_ignored: characters that `%ignore` allows in a row, so that no model can loop in

@@ -1,8 +1,8 @@
 """`LalrGrammar`: a Lark grammar with the parser and the lexers of Lark's `parser="lalr"`.
 
-It is no term of the expression language but a machine of its own (docs/grammars.md), made of
-*tables* (`grammaton._core.LalrTables`): the parser's, and the patterns of its lexers. So it is asked,
-compiled and followed like any grammar, but does not combine with others.
+It is no term of the expression language but a machine of its own (docs/lark-lalr.md), made of
+*tables* (`grammaton._core.LalrTables`): the parser's, and the patterns of its lexers. So it is
+asked, compiled and followed like any grammar, but does not combine with others.
 """
 
 from __future__ import annotations

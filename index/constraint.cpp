@@ -77,8 +77,8 @@ std::shared_ptr<const FinishedMask> Constraint::find_mask(SetId state) {
 // Under mutex_, so that a mask is made once however many wait for it.
 std::shared_ptr<const FinishedMask> Constraint::make_mask(SetId state) {
   if (auto kept = find_mask(state)) return kept;
-  const auto mask = std::make_shared<const FinishedMask>(source_ ? source_->mask(state)
-                                                                : walker_->mask(state));
+  const auto mask =
+      std::make_shared<const FinishedMask>(source_ ? source_->mask(state) : walker_->mask(state));
   std::size_t bytes = mask->memory();
   std::unordered_map<SetId, std::shared_ptr<const FinishedMask>> evicted;  // freed without the lock
   const std::scoped_lock lock(masks_mutex_);
@@ -296,8 +296,8 @@ Constraint::Stats Constraint::stats() {
   const std::scoped_lock lock(mutex_, masks_mutex_);
   if (source_) {
     const StateSource::Sizes sizes = source_->sizes();
-    return {source_->walk_stats(), sizes.terms, sizes.frames, sizes.sets, masks_.size(),
-            mask_bytes_,           mask_hits_,  mask_misses_};
+    return {source_->walk_stats(), sizes.terms, sizes.frames, sizes.sets,
+            masks_.size(),         mask_bytes_, mask_hits_,   mask_misses_};
   }
   return {walker_->stats(),
           store_->size(),

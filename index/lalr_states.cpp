@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 
 namespace grammaton {
 
@@ -69,7 +70,7 @@ class LalrStates::Study {
 
   void walk(std::uint32_t node, LexId lex, ContextId context, const Pending& pending) {
     const Trie::Node& here = trie_.node(node);
-    const ByteSet live = lexer_.live(lex);
+    const ByteSet live = lexer_.live(lex);  // a copy: the walk makes lex states
     for (std::uint32_t child = here.child_begin; child < here.child_end; ++child) {
       const unsigned byte = trie_.byte(child);
       if (!live.has(byte) && !pending.any) continue;
@@ -109,11 +110,15 @@ class LalrStates::Study {
   }
 
   void stay(std::uint32_t node, LexId lex, ContextId context, const Pending& pending) {
-    const LexId threads = lexer_.at_token_end(lexer_.threads_only(lex));
-    Staying& group = stays_[states_.future_.leads(threads, 0, context)];
+    Staying*& place = stay_of_[(std::uint64_t{lex} << 32) | context];
+    if (place == nullptr) {
+      const LexId threads = lexer_.at_token_end(lexer_.threads_only(lex));
+      place = &stays_[states_.future_.leads(threads, 0, context)];
+    }
+    Staying& group = *place;
     for (const Entry& entry : trie_.entries_at(node)) group.tokens.push_back(entry.token);
     if (!pending.any) return;
-    group.matched.emplace(key(pending.origin), pending.origin);
+    group.matched.try_emplace(key(pending.origin), pending.origin);
     group.nodes.push_back(node);
   }
 
@@ -144,10 +149,7 @@ class LalrStates::Study {
       const auto& [is_new, ignored, value] = place.first;
       Exit exit{{is_new, ignored, value}, place.second, std::move(group.ends), nullptr};
       if (!group.rest.empty()) {
-        exit.rest = std::make_unique<Trie>(std::move(group.rest), [this](std::uint32_t token) {
-          return states_.index_.token(token);
-        });
-        mask->memory += exit.rest->memory();
+        exit.rest = states_.rest_trie(std::move(group.rest));
       }
       mask->memory += sizeof(Exit) + exit.ends.size() * 4;
       mask->exits.push_back(std::move(exit));
@@ -165,6 +167,7 @@ class LalrStates::Study {
   const Trie& trie_;
   std::uint32_t root_ = 0;
   std::map<LeadsId, Staying> stays_;
+  std::unordered_map<std::uint64_t, Staying*> stay_of_;  // by lex state and context
   std::map<std::pair<OriginKey, ContextId>, Leaving> exits_;
   std::vector<std::uint32_t> waiting_;
   std::vector<Word> refused_;
@@ -254,8 +257,7 @@ void LalrStates::walk(Place place, CoreId core, ContextId context, Word* out) {
   const Trie::Node& here = place.trie.node(place.node);
   if (here.child_begin == here.child_end) return;
   const LexId lex = machine_.lex(core);
-  if (here.subtree_nodes < kShortWalk || machine_.slots(core) > 1 ||
-      machine_.lexer().waits(lex)) {
+  if (here.subtree_nodes < kShortWalk || machine_.slots(core) > 1 || machine_.lexer().waits(lex)) {
     descend(place, core, context, out);
   } else {
     apply(*lexeme_mask(place, lex, context), place, core, context, out);
@@ -284,11 +286,24 @@ std::shared_ptr<const LalrStates::LexemeMask> LalrStates::lexeme_mask(Place plac
   std::shared_ptr<const LexemeMask> made = Study(*this, place.trie).run(place.node, lex, context);
   if (mask_bytes_ + made->memory > limits_.frame_cache_bytes) {
     masks_.clear();
+    rests_.clear();
     mask_bytes_ = 0;
   }
   mask_bytes_ += made->memory;
   masks_.emplace(key, made);
   return made;
+}
+
+std::shared_ptr<const Trie> LalrStates::rest_trie(std::vector<Entry> entries) {
+  Hash128 content;
+  for (const Entry& entry : entries) content.add((std::uint64_t{entry.token} << 32) | entry.start);
+  std::shared_ptr<const Trie>& known = rests_[content];
+  if (!known) {
+    known = std::make_shared<const Trie>(
+        std::move(entries), [this](std::uint32_t token) { return index_.token(token); });
+    mask_bytes_ += known->memory();
+  }
+  return known;
 }
 
 void LalrStates::apply(const LexemeMask& mask, Place place, CoreId core, ContextId context,
@@ -359,8 +374,8 @@ void LalrStates::take_ending(const Trie& trie, std::uint32_t node, CoreId core, 
 }
 
 // The tokens that no thread takes are the slot's.
-void LalrStates::apply_refused(const LexemeMask& mask, Place place, CoreId core,
-                               ContextId context, Word* out) {
+void LalrStates::apply_refused(const LexemeMask& mask, Place place, CoreId core, ContextId context,
+                               Word* out) {
   std::vector<Word> bits(index_.words(), 0);
   const Bits base = base_;
   walk(place, machine_.after_slot(core, 0), context, bits.data());

@@ -50,9 +50,9 @@ class LalrStates : public StateSource {
   };
   struct Exit {
     LarkLexer::Origin origin;
-    ContextId context;                // at the lexeme's end
-    std::vector<std::uint32_t> ends;  // tokens that end there
-    std::unique_ptr<Trie> rest;       // what is left of the others; may be null
+    ContextId context;                 // at the lexeme's end
+    std::vector<std::uint32_t> ends;   // tokens that end there
+    std::shared_ptr<const Trie> rest;  // what is left of the others; may be null
   };
   struct LexemeMask {
     std::vector<Stay> stays;
@@ -88,6 +88,7 @@ class LalrStates : public StateSource {
   void take_ending(const Trie& trie, std::uint32_t node, CoreId core, ContextId context, Word* out);
   void apply_stay(const Stay& stay, Place place, CoreId core, ContextId context, Word* out);
   std::shared_ptr<const LexemeMask> lexeme_mask(Place place, LexId lex, ContextId context);
+  std::shared_ptr<const Trie> rest_trie(std::vector<Entry> entries);
   void count_node();
 
   TokenIndex& index_;
@@ -98,6 +99,8 @@ class LalrStates : public StateSource {
   std::uint64_t visited_ = 0;
   Bits base_;  // of the mask under way
   std::map<MaskKey, std::shared_ptr<const LexemeMask>> masks_;
+  // What is left of tokens behind white space, say, is the same in many places.
+  std::map<Hash128, std::shared_ptr<const Trie>> rests_;
   std::size_t mask_bytes_ = 0;
 };
 

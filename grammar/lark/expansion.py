@@ -1,8 +1,8 @@
 """Whether Lark can write a grammar out: its tables are made from plain alternatives.
 
 Lark writes each optional item of a rule as two alternatives, so n of them make 2^n, and a template
-once for each list of arguments, for ever if these grow. Counting first costs a walk over the grammar
-and turns both into errors with a place. What Lark's notation lacks is refused here too.
+once for each list of arguments, for ever if these grow. Counting first costs a walk over the
+grammar and turns both into errors. What Lark's notation lacks is refused here too.
 """
 
 from __future__ import annotations

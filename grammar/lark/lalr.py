@@ -3,9 +3,9 @@
 The package lark reads the grammar and makes the LALR(1) tables, so that they are Lark's own,
 conflicts resolved its way. What its lexers try, and in which order, is taken over as data: a
 *scanner* for each set of terminals that some parser state can take (one for all of them with
-`lexer="basic"`), terminals sorted by priority, longest text, length of the pattern and name; strings
-that a regular expression of equal priority matches too are *keywords* and are decided on the
-finished lexeme. The core runs all of it over bytes (`automata/lalr_machine.hpp`).
+`lexer="basic"`), terminals sorted by priority, longest text, length of the pattern and name;
+strings that a regular expression of equal priority matches too are *keywords* and are decided on
+the finished lexeme. The core runs all of it over bytes (`automata/lalr_machine.hpp`).
 
 Before Lark sees a grammar, our own reader does, whose errors have a place, and what Lark would
 write out without bound is refused: optional items multiply the alternatives of a rule, and a
@@ -174,8 +174,8 @@ class _Tables:
             for group in found:
                 if groups.setdefault(group, name) != name:
                     raise GrammarError(
-                        f"terminals {terminal.user_repr()} and {groups[group]} have groups of the same "
-                        f"name {group}, which Lark's lexers cannot tell apart"
+                        f"terminals {terminal.user_repr()} and {groups[group]} have groups of "
+                        f"the same name {group}, which Lark's lexers cannot tell apart"
                     )
         return starts
 

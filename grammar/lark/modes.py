@@ -1,7 +1,7 @@
 """Which of Lark's parsers and lexers a grammar is meant for.
 
-A *mode* is a pair of Lark's options `parser` and `lexer`. Each means a language of its own, so a pair
-is either supported exactly or refused by name.
+A *mode* is a pair of Lark's options `parser` and `lexer`. Each means a language of its own, so a
+pair is either supported exactly or refused by name.
 """
 
 from __future__ import annotations

@@ -87,7 +87,13 @@ class Program:
         return False
 
     def _emit(
-        self, operation: int, a: int = 0, b: int = 0, following: int = 0, *, ways: tuple[int, ...] = ()
+        self,
+        operation: int,
+        a: int = 0,
+        b: int = 0,
+        following: int = 0,
+        *,
+        ways: tuple[int, ...] = (),
     ) -> int:
         if len(self.instructions) >= MAX_PROGRAM:
             raise LimitExceeded(

@@ -1,5 +1,5 @@
-// LalrTables and LalrRecognizer for Python. The tables come from the caller, so every number in them
-// is checked here, once.
+// LalrTables and LalrRecognizer for Python. The tables come from the caller, so every number in
+// them is checked here, once.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -20,8 +20,7 @@ using InstructionTuple = std::tuple<Number, Number, Number, Number, Numbers>;
 using TerminalTuple = std::tuple<std::string, Number, bool>;
 using ScannerTuple = std::pair<Numbers, std::vector<std::pair<Number, Numbers>>>;
 using Action = std::pair<Number, std::int64_t>;
-using StateTuple =
-    std::tuple<Number, std::vector<Action>, std::vector<std::pair<Number, Number>>>;
+using StateTuple = std::tuple<Number, std::vector<Action>, std::vector<std::pair<Number, Number>>>;
 
 constexpr std::uint64_t kMost = std::uint64_t{1} << 24;
 
@@ -39,7 +38,8 @@ void read_program(LalrSource& source, const std::vector<InstructionTuple>& progr
   const std::size_t size = program.size();
   for (const auto& [operation, a, b, next, ways] : program) {
     Instruction made;
-    made.op = static_cast<Op>(below(operation, static_cast<std::size_t>(Op::Match) + 1, "operation"));
+    made.op =
+        static_cast<Op>(below(operation, static_cast<std::size_t>(Op::Match) + 1, "operation"));
     made.next = below(next, size, "instruction");
     switch (made.op) {
       case Op::Char:
@@ -94,9 +94,7 @@ std::shared_ptr<const LalrSource> read_tables(
                                                 : below(pattern, program.size(), "instruction"));
     source->ignored.push_back(ignored);
   }
-  const auto terminal_of = [&](Number value) {
-    return below(value, terminals.size(), "terminal");
-  };
+  const auto terminal_of = [&](Number value) { return below(value, terminals.size(), "terminal"); };
   const auto pattern_of = [&](Number value) {
     const Terminal terminal = terminal_of(value);
     if (source->patterns[terminal] == kNone) throw GrammarFault("a keyword has no pattern");
@@ -107,14 +105,14 @@ std::shared_ptr<const LalrSource> read_tables(
     for (const Number terminal : order) made.order.push_back(terminal_of(terminal));
     for (const auto& [terminal, strings] : keywords) {
       made.keywords.emplace_back(terminal_of(terminal), std::vector<Terminal>{});
-      for (const Number string : strings)
-        made.keywords.back().second.push_back(pattern_of(string));
+      for (const Number string : strings) made.keywords.back().second.push_back(pattern_of(string));
     }
     source->scanners.push_back(std::move(made));
   }
   if (nonterminals >= kMost) throw GrammarFault("too many nonterminals");
   for (const auto& [left, length] : rules)
-    source->rules.push_back({below(left, nonterminals, "nonterminal"), below(length, kMost, "length")});
+    source->rules.push_back(
+        {below(left, nonterminals, "nonterminal"), below(length, kMost, "length")});
   for (const auto& [scanner, actions, gotos] : states) {
     LalrSource::State made;
     made.scanner = below(scanner, scanners.size(), "scanner");
@@ -159,9 +157,9 @@ void bind_lalr(nb::module_& m) {
                                               terminals, scanners, rules, nonterminals, states,
                                               start, end, consistent)};
           },
-          nb::kw_only(), arg("program"), arg("classes"), arg("behinds"),
-          arg("behinds_stay_inside"), arg("terminals"), arg("scanners"), arg("rules"),
-          arg("nonterminals"), arg("states"), arg("start"), arg("end"), arg("consistent"))
+          nb::kw_only(), arg("program"), arg("classes"), arg("behinds"), arg("behinds_stay_inside"),
+          arg("terminals"), arg("scanners"), arg("rules"), arg("nonterminals"), arg("states"),
+          arg("start"), arg("end"), arg("consistent"))
       .def("__repr__", [](const LalrTables& self) {
         return "LalrTables(" + std::to_string(self.source->states.size()) + " states, " +
                std::to_string(self.source->names.size()) + " terminals, " +

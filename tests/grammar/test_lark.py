@@ -253,11 +253,6 @@ def test_declared_terminals() -> None:
     assert not without.accepts("ab")
 
 
-def test_semantics() -> None:
-    with pytest.raises(GrammarError, match="unknown semantics 'lalr'; expected 'scannerless'"):
-        Grammar.from_lark('start: "a"', semantics="lalr")  # type: ignore[arg-type]
-
-
 def test_the_start_can_be_any_rule() -> None:
     text = 'start: b\nb: "b"\nt{x}: x\nB: "c"\n'
     assert Grammar.from_lark(text, start="b").accepts("b")
