@@ -74,6 +74,13 @@ void MaskBuilder::add(const MaskBuilder& part) {
   }
 }
 
+void MaskBuilder::add(const MaskBuilder& part, const Bits& within) {
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    const Word more = part.value(i) & within[i];
+    if ((more & ~value(i)) != 0) word(i) |= more;
+  }
+}
+
 FinishedMask MaskBuilder::finish() {
   FinishedMask mask;
   found_.clear();

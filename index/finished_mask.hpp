@@ -57,6 +57,8 @@ class MaskBuilder {
   void unset(std::uint32_t i) { word(i / 64) &= ~(Word{1} << (i % 64)); }
   void add(const Bits& bits);
   void add(const MaskBuilder& part);
+  // What `part` has within some bits.
+  void add(const MaskBuilder& part, const Bits& within);
   void clear();
   FinishedMask finish();
 

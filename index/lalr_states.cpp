@@ -233,14 +233,20 @@ std::size_t LalrStates::memory() const {
 
 FinishedMask LalrStates::mask(SetId state) {
   visited_ = 0;
-  base_ = nullptr;
-  std::vector<Word> out(index_.words(), 0);
+  scratch_used_ = 0;
+  MaskBuilder& out = take_scratch();
   const CoreId core = machine_.core(state);
-  walk({index_.trie(), Trie::kRoot}, core, machine_.context(state), out.data());
+  walk({index_.trie(), Trie::kRoot}, core, machine_.context(state), out);
   if (machine_.ends(core)) {
-    for (const std::uint32_t id : index_.eos()) set_bit(out.data(), id);
+    for (const std::uint32_t id : index_.eos()) out.set(id);
   }
-  return {out, std::move(base_)};
+  return out.finish();
+}
+
+MaskBuilder& LalrStates::take_scratch() {
+  if (scratch_used_ == scratch_.size()) scratch_.emplace_back(index_.words());
+  scratch_[scratch_used_].clear();
+  return scratch_[scratch_used_++];
 }
 
 void LalrStates::count_node() {
@@ -252,7 +258,7 @@ void LalrStates::count_node() {
 }
 
 // Sets the tokens below `node` that are allowed from the core.
-void LalrStates::walk(Place place, CoreId core, ContextId context, Word* out) {
+void LalrStates::walk(Place place, CoreId core, ContextId context, MaskBuilder& out) {
   if (core == LalrMachine::kDeadCore) return;
   const Trie::Node& here = place.trie.node(place.node);
   if (here.child_begin == here.child_end) return;
@@ -264,7 +270,7 @@ void LalrStates::walk(Place place, CoreId core, ContextId context, Word* out) {
   }
 }
 
-void LalrStates::descend(Place place, CoreId core, ContextId context, Word* out) {
+void LalrStates::descend(Place place, CoreId core, ContextId context, MaskBuilder& out) {
   const Trie& trie = place.trie;
   const Trie::Node& here = trie.node(place.node);
   for (std::uint32_t child = here.child_begin; child < here.child_end; ++child) {
@@ -307,7 +313,7 @@ std::shared_ptr<const Trie> LalrStates::rest_trie(std::vector<Entry> entries) {
 }
 
 void LalrStates::apply(const LexemeMask& mask, Place place, CoreId core, ContextId context,
-                       Word* out) {
+                       MaskBuilder& out) {
   for (const Stay& stay : mask.stays) apply_stay(stay, place, core, context, out);
   for (const Exit& exit : mask.exits) {
     const CoreId next = exit.origin.is_new
@@ -315,7 +321,7 @@ void LalrStates::apply(const LexemeMask& mask, Place place, CoreId core, Context
                             : machine_.after_slot(core, exit.origin.value);
     if (next == LalrMachine::kDeadCore) continue;
     if (!exit.ends.empty() && viable(next, exit.context)) {
-      for (const std::uint32_t token : exit.ends) set_bit(out, token);
+      for (const std::uint32_t token : exit.ends) out.set(token);
     }
     if (exit.rest) walk({*exit.rest, Trie::kRoot}, next, exit.context, out);
   }
@@ -329,13 +335,10 @@ void LalrStates::apply(const LexemeMask& mask, Place place, CoreId core, Context
 }
 
 void LalrStates::apply_stay(const Stay& stay, Place place, CoreId core, ContextId context,
-                            Word* out) {
+                            MaskBuilder& out) {
   if (future_.accepts(machine_.stack(core), stay.leads)) {
-    if (stay.dense) {
-      if (!base_) base_ = stay.dense;
-      add_bits({out, index_.words()}, stay.dense.get());
-    }
-    for (const std::uint32_t token : stay.tokens) set_bit(out, token);
+    if (stay.dense) out.add(stay.dense);
+    for (const std::uint32_t token : stay.tokens) out.set(token);
     return;
   }
   // The lexeme may still end at its last match, if nothing longer can come of it.
@@ -367,20 +370,19 @@ std::pair<CoreId, ContextId> LalrStates::lead(Place place, std::uint32_t node, C
 }
 
 void LalrStates::take_ending(const Trie& trie, std::uint32_t node, CoreId core, ContextId context,
-                             Word* out) {
+                             MaskBuilder& out) {
   const auto ending = trie.entries_at(node);
   if (ending.empty() || core == LalrMachine::kDeadCore || !viable(core, context)) return;
-  for (const Entry& entry : ending) set_bit(out, entry.token);
+  for (const Entry& entry : ending) out.set(entry.token);
 }
 
 // The tokens that no thread takes are the slot's.
 void LalrStates::apply_refused(const LexemeMask& mask, Place place, CoreId core, ContextId context,
-                               Word* out) {
-  std::vector<Word> bits(index_.words(), 0);
-  const Bits base = base_;
-  walk(place, machine_.after_slot(core, 0), context, bits.data());
-  base_ = base;
-  for (std::size_t i = 0; i < bits.size(); ++i) out[i] |= bits[i] & mask.refused[i];
+                               MaskBuilder& out) {
+  MaskBuilder& part = take_scratch();
+  walk(place, machine_.after_slot(core, 0), context, part);
+  out.add(part, mask.refused);
+  --scratch_used_;
 }
 
 }  // namespace grammaton

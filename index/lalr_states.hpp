@@ -12,6 +12,7 @@
 // costs a few passes over its words and walks of small tries. Small subtrees are walked at once.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -77,18 +78,20 @@ class LalrStates : public StateSource {
   bool viable(CoreId core, ContextId context) {
     return future_.viable(machine_.at_token_end(core), context);
   }
-  void walk(Place place, CoreId core, ContextId context, Word* out);
-  void descend(Place place, CoreId core, ContextId context, Word* out);
-  void apply(const LexemeMask& mask, Place place, CoreId core, ContextId context, Word* out);
+  void walk(Place place, CoreId core, ContextId context, MaskBuilder& out);
+  void descend(Place place, CoreId core, ContextId context, MaskBuilder& out);
+  void apply(const LexemeMask& mask, Place place, CoreId core, ContextId context, MaskBuilder& out);
   void apply_refused(const LexemeMask& mask, Place place, CoreId core, ContextId context,
-                     Word* out);
+                     MaskBuilder& out);
   // The core after the bytes from the place down to a node, and the context there.
   std::pair<CoreId, ContextId> lead(Place place, std::uint32_t node, CoreId core,
                                     ContextId context);
-  void take_ending(const Trie& trie, std::uint32_t node, CoreId core, ContextId context, Word* out);
-  void apply_stay(const Stay& stay, Place place, CoreId core, ContextId context, Word* out);
+  void take_ending(const Trie& trie, std::uint32_t node, CoreId core, ContextId context,
+                   MaskBuilder& out);
+  void apply_stay(const Stay& stay, Place place, CoreId core, ContextId context, MaskBuilder& out);
   std::shared_ptr<const LexemeMask> lexeme_mask(Place place, LexId lex, ContextId context);
   std::shared_ptr<const Trie> rest_trie(std::vector<Entry> entries);
+  MaskBuilder& take_scratch();
   void count_node();
 
   TokenIndex& index_;
@@ -97,7 +100,8 @@ class LalrStates : public StateSource {
   LalrFuture future_;
   WalkStats stats_;
   std::uint64_t visited_ = 0;
-  Bits base_;  // of the mask under way
+  std::deque<MaskBuilder> scratch_;  // of the mask under way and of its parts
+  std::size_t scratch_used_ = 0;
   std::map<MaskKey, std::shared_ptr<const LexemeMask>> masks_;
   // What is left of tokens behind white space, say, is the same in many places.
   std::map<Hash128, std::shared_ptr<const Trie>> rests_;
