@@ -126,6 +126,9 @@ void LalrFuture::find_separator() {
     const std::vector<std::string>& group = by_rest[rest];
     // Whatever could make the lexeme longer must separate in the same way.
     bool closed = true;
+    ContextId context = 0;
+    for (const char byte : group.front())
+      context = lexer_.after(context, static_cast<unsigned char>(byte));
     for (const std::uint32_t set : lexer_.next_classes(rest)) {
       const std::vector<std::uint32_t> codes =
           characters(source_.classes[set], kMostCharacters + 1);
@@ -134,8 +137,11 @@ void LalrFuture::find_separator() {
         if (!closed) break;
         const std::string character = encode(code);
         DutiesId left = rest;
-        for (const char byte : character)
-          left = lexer_.advance(left, static_cast<unsigned char>(byte), 0);
+        ContextId at = context;
+        for (const char byte : character) {
+          at = lexer_.after(at, static_cast<unsigned char>(byte));
+          left = lexer_.advance(left, static_cast<unsigned char>(byte), at);
+        }
         closed = left == 0 || std::ranges::find(group, character) != group.end();
       }
     }
@@ -143,9 +149,6 @@ void LalrFuture::find_separator() {
     separators_.assign(group.begin(),
                        group.begin() + static_cast<std::ptrdiff_t>(
                                            std::min<std::size_t>(group.size(), kMostSamples)));
-    ContextId context = 0;
-    for (const char byte : group.front())
-      context = lexer_.after(context, static_cast<unsigned char>(byte));
     separated_ = static_cast<BorderId>(borders_.size());
     borders_.push_back({rest, context});
     return;
@@ -169,17 +172,24 @@ std::uint32_t LalrFuture::place(LexId lex, DutiesId duties, ContextId context) {
   return found->second;
 }
 
+// The bytes to explore: all that can make a difference.
+std::vector<unsigned> LalrFuture::bytes_from(LexId lex, DutiesId duties) {
+  if (duties == 0 && !lexer_.looks_behind()) return lexer_.representatives(lex);
+  std::vector<unsigned> bytes;
+  lexer_.live(lex).each([&](unsigned byte) { bytes.push_back(byte); });
+  return bytes;
+}
+
 void LalrFuture::explore(std::uint32_t index) {
   const Place at = places_[index];
   std::vector<std::uint32_t> own;
   std::vector<std::uint32_t> next;
-  const ByteSet live = lexer_.live(at.lex);
-  live.each([&](unsigned byte) {
+  for (const unsigned byte : bytes_from(at.lex, at.duties)) {
     const ContextId after = lexer_.after(at.context, byte);
     const LarkLexer::Move move = lexer_.move(at.lex, byte, after);
-    if (move.next == LarkLexer::kDeadLex) return;
+    if (move.next == LarkLexer::kDeadLex) continue;
     const DutiesId duties = lexer_.advance(at.duties, byte, after);
-    if (duties == LarkLexer::kBroken) return;
+    if (duties == LarkLexer::kBroken) continue;
     for (std::uint32_t slot = 0; slot < move.count; ++slot) {
       const LarkLexer::Origin origin = lexer_.origin(move, slot);
       if (!origin.is_new) continue;
@@ -193,7 +203,7 @@ void LalrFuture::explore(std::uint32_t index) {
     }
     if (lexer_.has_threads(move.next))
       next.push_back(place(lexer_.threads_only(move.next), duties, after));
-  });
+  }
   for (std::vector<std::uint32_t>* list : {&own, &next}) {
     std::ranges::sort(*list);
     const auto twins = std::ranges::unique(*list);
@@ -350,12 +360,11 @@ std::vector<std::string> LalrFuture::samples(Terminal terminal) {
   while (!pending.empty() && found.size() < kMostSamples && seen.size() < kMostSampled) {
     const Step at = std::move(pending.front());
     pending.pop_front();
-    const ByteSet live = lexer_.live(at.lex);
-    live.each([&](unsigned byte) {
-      if (found.size() >= kMostSamples) return;
+    for (const unsigned byte : bytes_from(at.lex, 0)) {
+      if (found.size() >= kMostSamples) break;
       const ContextId after = lexer_.after(at.context, byte);
       const LarkLexer::Move move = lexer_.move(at.lex, byte, after);
-      if (move.next == LarkLexer::kDeadLex) return;
+      if (move.next == LarkLexer::kDeadLex) continue;
       const std::string text = at.text + static_cast<char>(byte);
       for (std::uint32_t slot = 0; slot < move.count; ++slot) {
         if (lexer_.origin(move, slot).is_new &&
@@ -365,7 +374,7 @@ std::vector<std::string> LalrFuture::samples(Terminal terminal) {
       const std::uint64_t key = (std::uint64_t{move.next} << 32) | after;
       if (lexer_.has_threads(move.next) && seen.insert(key).second)
         pending.push_back({move.next, after, text});
-    });
+    }
   }
   return found;
 }
@@ -510,6 +519,17 @@ void LalrFuture::expand(std::uint32_t index) {
 }
 
 void LalrFuture::saturate() {
+  // A limit was met: what is half known must not be taken for an answer.
+  if (exhausted_) throw LimitFault(*exhausted_);
+  try {
+    settle_pending();
+  } catch (const LimitFault& fault) {
+    exhausted_ = fault.what();
+    throw;
+  }
+}
+
+void LalrFuture::settle_pending() {
   while (!pending_.empty()) {
     const auto [index, control] = pending_.back();
     pending_.pop_back();

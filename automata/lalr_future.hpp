@@ -16,7 +16,9 @@
 // tables and every terminal can be lexed where the parser wants it, every stack can be completed.
 #pragma once
 
+#include <optional>
 #include <set>
+#include <string>
 #include <tuple>
 
 #include "automata/lalr_machine.hpp"
@@ -71,6 +73,7 @@ class LalrFuture {
 
   std::uint32_t place(LexId lex, DutiesId duties, ContextId context);
   void explore(std::uint32_t place);
+  std::vector<unsigned> bytes_from(LexId lex, DutiesId duties);
   BorderId border(DutiesId duties, ContextId context);
   void find_separator();
   bool separates(std::string_view character, DutiesId& left);
@@ -87,6 +90,7 @@ class LalrFuture {
   void add_pop(std::uint32_t node, std::uint32_t control);
   void set_ends(std::uint32_t node);
   void saturate();
+  void settle_pending();
   bool reaches_end(std::uint32_t control, StackId stack);
 
   LalrMachine& machine_;
@@ -112,6 +116,7 @@ class LalrFuture {
   std::vector<std::pair<std::uint32_t, std::uint32_t>>
       pending_;  // node, pop; kNone: expand, or end
   std::unordered_map<std::uint64_t, bool> reached_;
+  std::optional<std::string> exhausted_;  // what was said when a limit was met
 
   std::vector<std::uint8_t> core_viable_;  // without duties and contexts: 0 unknown, 1 no, 2 yes
   std::map<std::tuple<CoreId, DutiesId, ContextId>, bool> viable_;

@@ -522,6 +522,42 @@ void LarkLexer::find_facts(LexId lex) {
   facts_[lex] = std::move(found);
 }
 
+std::vector<unsigned> LarkLexer::representatives(LexId lex) {
+  const ByteSet live = this->live(lex);
+  std::vector<unsigned> found;
+  // Bytes are parted by what each thread makes of them.
+  std::array<std::uint32_t, 256> part{};
+  std::uint32_t parts = 1;
+  bool has_duties = false;
+  const auto refine = [&](Term rest) {
+    const ClassMap& map = store_->class_map(store_->row(rest));
+    std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t> numbers;
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      const auto number = static_cast<std::uint32_t>(numbers.size());
+      part[byte] = numbers.try_emplace({part[byte], map.of[byte]}, number).first->second;
+    }
+    parts = static_cast<std::uint32_t>(numbers.size());
+  };
+  for (std::size_t i = 0; lex != kDeadLex && i < thread_count(lex); ++i) {
+    const Thread thread = thread_at(lex, i);
+    has_duties = has_duties || thread.duties != 0;
+    if (thread.place != kSlot) refine(thread.rest);
+  }
+  if (lex != kDeadLex) {
+    const std::vector<std::uint32_t> trackers = tracker_pool_.copy(states_[lex][2]);
+    for (std::size_t i = 0; i < trackers.size(); i += 2) {
+      if (source_->program[trackers[i]].op != Op::Match) refine(trackers[i + 1]);
+    }
+  }
+  std::vector<bool> seen(parts, false);
+  live.each([&](unsigned byte) {
+    if (!has_duties && seen[part[byte]]) return;
+    seen[part[byte]] = true;
+    found.push_back(byte);
+  });
+  return found;
+}
+
 LexId LarkLexer::threads_only(LexId lex) {
   if (lex == kDeadLex) return lex;
   if (facts_[lex].threads_only == kUnknown) {

@@ -71,6 +71,8 @@ class LarkLexer {
   bool waits(LexId lex) { return facts(lex).waits; }
   // The bytes that a thread goes on with; valid until the next lex state is made.
   const ByteSet& live(LexId lex) { return facts(lex).live; }
+  // Live bytes of which one stands for all that lead to the same move, contexts apart.
+  std::vector<unsigned> representatives(LexId lex);
   // Without the slots at its end, which no thread comes after.
   LexId threads_only(LexId lex);
   // A token ends inside a character: only threads that a whole character completes.

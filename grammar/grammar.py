@@ -222,7 +222,7 @@ class Grammar:
         """
         from grammaton.grammar.lark.modes import check_mode
 
-        mode = check_mode(parser, lexer, declared)
+        mode = check_mode(parser, lexer, declared, indenter)
         if mode is not None:
             from grammaton.grammar.lalr_grammar import LalrGrammar
 

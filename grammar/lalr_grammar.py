@@ -52,6 +52,7 @@ class LalrGrammar(Grammar):
         object.__setattr__(self, "_arguments", (text, start, lexer, paths))
         object.__setattr__(self, "_lalr", None)
         object.__setattr__(self, "_text", text)
+        object.__setattr__(self, "token_places", {})
         object.__setattr__(self, "_reader", None)
 
     def __getattr__(self, name: str) -> NoReturn:

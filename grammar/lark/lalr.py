@@ -247,8 +247,9 @@ class _Tables:
             productive.update(rule.origin.name for rule in ready)
             done = {id(rule) for rule in ready}
             waiting = [rule for rule in waiting if id(rule) not in done]
+        analyzer: Any = LALR_Analyzer(self._configuration, strict=True)
         try:
-            LALR_Analyzer(self._configuration, strict=True).compute_lalr()
+            analyzer.compute_lalr()
         except LarkGrammarError:
             return False
         return True

@@ -29,12 +29,15 @@ _REFUSED = {
 
 
 def check_mode(
-    parser: object, lexer: object, declared: Mapping[str, str | None] | None
+    parser: object,
+    lexer: object,
+    declared: Mapping[str, str | None] | None,
+    indenter: object = None,
 ) -> LalrLexer | None:
     """The lexer of an LALR grammar; None for the scannerless semantics.
 
     Raises:
-        UnsupportedKeyword: a pair of Lark's that is not supported.
+        UnsupportedKeyword: a pair of Lark's that is not supported, or LALR with an indenter.
         GrammarError: no pair of Lark's; `declared` with patterns for an LALR grammar.
     """
     if parser == "cyk" and lexer is None:
@@ -58,6 +61,11 @@ def check_mode(
         raise GrammarError(f"parser={parser!r} has no lexer {lexer!r}; supported are {_pairs()}")
     if parser != "lalr":
         return None
+    if indenter is not None:
+        raise UnsupportedKeyword(
+            'parser="lalr" with an indenter is not supported; read scannerless, which is the '
+            "default, the grammar has its blocks by indentation"
+        )
     for name, pattern in (declared or {}).items():
         if pattern is not None:
             raise GrammarError(

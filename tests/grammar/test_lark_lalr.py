@@ -26,6 +26,7 @@ from grammaton import (
     compile,
 )
 from grammaton._core import Constraint, Matcher
+from grammaton.grammar.lark.indenter import Indenter
 from tests.grammar.lalr_grammars import CHOSEN, drawn
 
 LIBRARY = Path(lark.__file__).parent / "grammars"
@@ -181,6 +182,8 @@ def test_pairs_of_parser_and_lexer() -> None:
         from_lark(text, parser="lalr", lexer="dynamic_complete")
     with pytest.raises(GrammarError, match="unknown parser 'glr'"):
         from_lark(text, parser="glr")  # type: ignore[arg-type]
+    with pytest.raises(UnsupportedKeyword, match="with an indenter is not supported"):
+        from_lark(text, parser="lalr", indenter=Indenter())
     with pytest.raises(GrammarError, match="declared has a pattern for X"):
         from_lark("start: X\n%declare X", parser="lalr", declared={"X": "x"})
 
