@@ -240,7 +240,7 @@ std::vector<std::uint32_t> Constraint::forced_tokens(SetId state) {
 
 std::optional<float> Constraint::temperature(SetId state) {
   std::optional<float> highest;
-  if (state == kFinished) return highest;
+  if (state == kFinished || source_) return highest;
   const Hold hold(*this);
   if (!store_->has_meters()) return highest;
   machine_->begin_step();

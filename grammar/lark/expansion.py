@@ -68,6 +68,12 @@ def check_expansion(loaded: Loaded, start: str) -> None:
         if key in reached or definition.body is None:
             continue
         reached.add(key)
+        if definition.attributes is not None:
+            raise definition.span.error(
+                "Lark has no attributes of rules; they are an extension of the scannerless "
+                "semantics",
+                kind=UnsupportedKeyword,
+            )
         if len(reached) > MAX_TEMPLATES + 20_000:
             raise LimitExceeded("the grammar has too many rules, templates written out")
         _check_notation(definition.body, definition.span)
