@@ -96,6 +96,10 @@ class Address(NamedTuple):
     resource: Resource
 
 
+MAX_TEXT = 8 * 2**20
+"""Characters, or bytes, that the text of a schema may have."""
+
+
 def escape(token: str) -> str:
     """A key as a token of a JSON Pointer (RFC 6901, section 3)."""
     if "~" in token or "/" in token:
@@ -108,7 +112,10 @@ def read(schema: object) -> Any:
 
     Raises:
         GrammarError: the text is not JSON (line and column), or the bytes are not UTF-8.
+        LimitExceeded: it is longer than `MAX_TEXT`.
     """
+    if isinstance(schema, (str, bytes, bytearray)) and len(schema) > MAX_TEXT:
+        raise LimitExceeded(f"the schema's text is longer than {MAX_TEXT}")
     if isinstance(schema, (bytes, bytearray)):
         try:
             schema = bytes(schema).decode("utf-8-sig")

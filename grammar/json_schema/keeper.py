@@ -20,6 +20,8 @@ from grammaton.grammar.json_schema.strings import KeySort, StringTexts
 
 MAX_CLASSES = 64
 """Classes that the values of one key may fall into."""
+MAX_SCHEMAS = 32
+"""Schemas that choices may ask of one key's values."""
 MAX_UNIVERSALS = 3
 """Things that clauses may say of all properties of a sort."""
 FEW_SCHEMAS = 2
@@ -209,6 +211,10 @@ class Keeper:
         return base in signs and signs[base] == same
 
     def _classes(self, tracked: list[Node], said: list[Node]) -> list[_Class]:
+        if len(tracked) > MAX_SCHEMAS:
+            raise LimitExceeded(
+                f"choices ask over {MAX_SCHEMAS} things of one property (at {tracked[0].pointer})"
+            )
         known = {base: same for base, same in map(self._base, said) if base in tracked}
         classes: list[tuple[list[Node], dict[Node, bool]]] = [(said, known)]
         for node in tracked:

@@ -57,7 +57,7 @@ MAX_REFERENCES = 500
 """Schemas within each other that may hold of one value by `$ref`, `allOf` and choices."""
 MAX_TOGETHER = 6
 """Schemas of one anyOf that evaluate members where unevaluated ones matter."""
-MAX_POSITIONS = 200_000
+MAX_POSITIONS = 50_000
 """Positions one schema may have."""
 MAX_PROOF_POSITIONS = 500
 """Positions that may be looked at to show two branches of a oneOf disjoint."""

@@ -6,7 +6,11 @@ A case has a `schema` (or `text`, its JSON), `options`, and either `accepts` and
 
 from __future__ import annotations
 
+import itertools
 import json
+import resource
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +114,40 @@ def test_constants_may_be_exact_decimals() -> None:
     assert not language.accepts(b"0.1")
 
 
+def _tree(keywords: list[str], depth: int, places: Iterator[int]) -> dict[str, Any]:
+    """Choices within each other, two ways each, that differ everywhere."""
+    if not depth:
+        place = next(places)
+        return {"required": [f"k{place}"], "properties": {f"q{place % 7}": {"maximum": place}}}
+    keyword = keywords[depth % len(keywords)]
+    return {keyword: [_tree(keywords, depth - 1, places) for _ in range(2)]}
+
+
+def _doubled(keyword: str) -> dict[str, Any]:
+    """References that lead to one place in 2**30 ways."""
+    definitions: dict[str, Any] = {
+        f"d{i}": {keyword: [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(30)
+    }
+    return {"$defs": {**definitions, "d30": {"type": "integer"}}, "$ref": "#/$defs/d0"}
+
+
+@pytest.fixture
+def _watchdog() -> Iterator[None]:
+    """Ends what goes on for minutes, and looks whether memory grew by a GiB."""
+
+    def bite(*_: object) -> None:
+        raise TimeoutError
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    previous = signal.signal(signal.SIGALRM, bite)
+    signal.alarm(240)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, previous)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**20
+
+
+@pytest.mark.usefixtures("_watchdog")
 @pytest.mark.parametrize(
     "schema",
     [
@@ -119,12 +157,25 @@ def test_constants_may_be_exact_decimals() -> None:
         {"const": 10**10_000},
         '{"minimum": ' + "9" * 10_000 + "}",
         '{"maximum": 1e999999}',
+        _tree(["anyOf", "allOf", "oneOf"], 10, itertools.count()),
+        _tree(["allOf", "anyOf"], 12, itertools.count()),
+        _doubled("oneOf"),
+        '{"description": "' + "x" * 10_000_000 + '"}',
     ],
-    ids=["deep text", "deep constant", "anyOf bomb", "huge integer", "long digits", "huge power"],
+    ids=[
+        *("deep text", "deep constant", "anyOf bomb", "huge integer", "long digits", "huge power"),
+        *("tree of choices", "tree of anyOf", "doubled oneOf", "10 MB"),
+    ],
 )
 def test_bombs_meet_a_limit(schema: object) -> None:
     with pytest.raises(errors.LimitExceeded):
         grammar_from_json_schema(schema)
+
+
+@pytest.mark.usefixtures("_watchdog")
+def test_what_only_looks_like_a_bomb() -> None:
+    assert recognizer(_doubled("allOf")).accepts(b"5")
+    assert recognizer(_doubled("anyOf")).accepts(b"5")
 
 
 def test_deep_schemas_as_data() -> None:
