@@ -95,7 +95,7 @@ class InternTable {
     slots_[i] = slot;
   }
   void grow() {
-    std::vector<Slot> old(slots_.size() * 2);
+    std::vector<Slot> old(slots_.size() * (slots_.size() < 1024 ? 4 : 2));
     old.swap(slots_);
     for (const Slot& slot : old) {
       if (slot.id != kFree) place(slot);

@@ -105,11 +105,7 @@ std::unique_ptr<TermStore> TermStore::with_json_strings(const Limits& limits) {
     }
     return store;
   }();
-  auto store = std::make_unique<TermStore>(kept);
-  store->limits_ = limits;
-  store->salt_ = next_salt();
-  store->reserve();
-  return store;
+  return kept.copy(limits);
 }
 
 Term TermStore::json_raw(Term x, Term rest) {

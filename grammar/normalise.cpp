@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
+#include <numeric>
 #include <set>
 
 #include "grammar/left_recursion.hpp"
@@ -14,7 +14,12 @@ namespace {
 
 class Copy {
  public:
-  Copy(TermStore& source, TermStore& target) : source_(source), target_(target) {}
+  Copy(TermStore& source, TermStore& target, const Kept* kept = nullptr)
+      : source_(source), target_(target) {
+    if (kept == nullptr) return;
+    plain_ = restricted_ = kept->terms;
+    rules_ = kept->rules;
+  }
 
   Term term(Term t, bool restricted) {
     auto& memo = restricted ? restricted_ : plain_;
@@ -96,11 +101,10 @@ class Copy {
   }
 
   Rule rule(Rule source_rule) {
-    const auto found = rules_.find(source_rule);
-    if (found != rules_.end()) return found->second;
+    if (rules_.size() < source_.rule_count()) rules_.resize(source_.rule_count(), kNone);
+    if (rules_[source_rule] != kNone) return rules_[source_rule];
     const RuleInfo& info = source_.rule_info(source_rule);
-    const Rule made = target_.rule(info.name);
-    rules_.emplace(source_rule, made);
+    const Rule made = rules_[source_rule] = target_.rule(info.name);
     if (!facts_.ends) {  // a copy, not a normal form
       RuleAttributes attributes = info.attributes;
       if (attributes.suffix != kNothing) attributes.suffix = term(attributes.suffix, false);
@@ -108,6 +112,9 @@ class Copy {
     }
     return made;
   }
+
+  const std::vector<Term>& terms() const { return restricted_; }
+  const std::vector<Rule>& rules() const { return rules_; }
 
   // What is known of source terms and rules.
   struct Facts {
@@ -168,7 +175,7 @@ class Copy {
   TermStore& target_;
   std::vector<Term> plain_;
   std::vector<Term> restricted_;
-  std::map<Rule, Rule> rules_;
+  std::vector<Rule> rules_;
   Facts facts_;
 };
 
@@ -178,8 +185,14 @@ class Copy {
 class ProductiveRules {
  public:
   ProductiveRules(TermStore& source, TermStore& target, Copy& copy, Term start,
-                  const std::vector<Rule>& order)
-      : source_(source), target_(target), copy_(copy), of_(source.rule_count(), false) {
+                  const std::vector<Rule>& order, const Kept* kept = nullptr)
+      : source_(source),
+        target_(target),
+        copy_(copy),
+        kept_(kept),
+        of_(source.rule_count(), false),
+        complete_(source.rule_count(), false) {
+    if (kept != nullptr) std::fill_n(of_.begin(), kept->rules.size(), true);
     if (std::ranges::none_of(order, [&](Rule r) { return source.rule_info(r).is_template; })) {
       find_plain(start, order);
       return;
@@ -196,7 +209,7 @@ class ProductiveRules {
   }
 
   bool ends(Term t) {
-    if (!source_.has(t, kHasCall)) return !target_.is_empty(copy_.term(t, true));
+    if (const std::optional<bool> settled = settle(t)) return *settled;
     if (known_[t] != 0) return known_[t] == 1;
     const std::uint64_t cut_before = cut_short_;
     const Node n = source_.node(t);
@@ -222,12 +235,6 @@ class ProductiveRules {
       case Kind::Call:
         result = call_ends(n.a, n.b);
         break;
-      case Kind::Token:
-        result = source_.token_ends(t);
-        break;
-      case Kind::Margin:
-        result = true;
-        break;
       default:
         break;
     }
@@ -250,16 +257,19 @@ class ProductiveRules {
  private:
   static constexpr std::uint64_t kShortSearch = 512;
 
+  // What takes no look at rules.
+  std::optional<bool> settle(Term t) {
+    if (kept_ != nullptr && t < kept_->terms.size()) return kept_->terms[t] != kNothing;
+    if (source_.node(t).kind == Kind::Token) return source_.token_ends(t);
+    if (source_.node(t).kind == Kind::Margin) return true;
+    if (!source_.has(t, kHasCall)) return !target_.is_empty(copy_.term(t, true));
+    return std::nullopt;
+  }
+
   void find_plain(Term start, const std::vector<Rule>& order) {
     const std::vector<Term> roots = roots_of(source_, start, order);
     const LeastFixpoint ending(source_, roots, LeastFixpoint::Sequences::AllParts,
-                               [this](Term t) -> std::optional<bool> {
-                                 if (source_.node(t).kind == Kind::Token)
-                                   return source_.token_ends(t);
-                                 if (source_.node(t).kind == Kind::Margin) return true;
-                                 if (source_.has(t, kHasCall)) return std::nullopt;
-                                 return !target_.is_empty(copy_.term(t, true));
-                               });
+                               [this](Term t) { return settle(t); });
     known_.resize(source_.size());
     for (Term t = 0; t < known_.size(); ++t) known_[t] = ending.holds(t) ? 1 : 2;
     for (const Rule rule : order) of_[rule] = ending.holds(source_.rule_info(rule).body);
@@ -302,10 +312,12 @@ class ProductiveRules {
           queue.push_back(alternative.next);
       }
     }
+    complete_[rule] = has_end;
     return has_end;
   }
 
   bool template_ends(Rule rule, Param param) {
+    if (complete_[rule]) return true;
     const std::pair asked{rule, param};
     if (templates_that_end_.contains(asked)) return true;
     if (!templates_asked_.insert(asked).second) {  // within itself: no shorter end this way
@@ -361,7 +373,9 @@ class ProductiveRules {
   TermStore& source_;
   TermStore& target_;
   Copy& copy_;
+  const Kept* kept_;
   std::vector<bool> of_;
+  std::vector<bool> complete_;  // templates: all that they go on to has all its alternatives
   std::vector<std::uint8_t> known_;
   std::uint64_t search_limit_ = kShortSearch;
   bool gave_up_ = false;
@@ -375,14 +389,14 @@ class NullableRulesWithText {
  public:
   NullableRulesWithText(TermStore& source, TermStore& target, Copy& copy,
                         const std::vector<Rule>& order, const NullableRules& nullable,
-                        ProductiveRules& ends, WithoutEmpty& without_empty)
+                        ProductiveRules& ends, WithoutEmpty& without_empty, const Known& known)
       : source_(source),
         has_text_(source, roots(source, order, nullable), LeastFixpoint::Sequences::AnyPart,
                   [&](Term t) -> std::optional<bool> {
                     if (!ends.ends(t)) return false;
                     if (source.node(t).kind == Kind::Margin) return true;
                     if (!nullable.holds(t)) return true;
-                    if (source.has(t, kHasCall)) return std::nullopt;
+                    if (source.has(t, kHasCall) && t >= known.terms) return std::nullopt;
                     return !target.is_empty(without_empty.of(copy.term(t, true)));
                   }) {}
   bool rule(Rule rule) const { return has_text_.holds(source_.rule_info(rule).body); }
@@ -426,6 +440,7 @@ std::vector<Term> copy_rules(TermStore& source, TermStore& target, Copy& copy,
       continue;
     }
     std::vector<Alternative> alternatives;
+    alternatives.reserve(info.alternatives.size());
     for (const Alternative& alternative : info.alternatives) {
       if (ends != nullptr && !ends->present(alternative)) {
         dropped = true;
@@ -449,22 +464,25 @@ std::vector<Term> copy_rules(TermStore& source, TermStore& target, Copy& copy,
 
 NormalForm normalise(TermStore& source, Term start, const Spelling& spelling,
                      const Limits& limits) {
-  const std::vector<Rule> order = reachable_rules(source, start);
-  const NullableRules nullable(source, start, order);
+  const Kept* kept = spelling.all ? source.kept() : nullptr;
+  const Known known = kept == nullptr ? Known{} : Known{kept->terms.size(), kept->rules.size()};
+  const std::vector<Rule> order = reachable_rules(source, start, known);
+  const NullableRules nullable(source, start, order, known);
   NormalForm form;
-  form.store = TermStore::with_json_strings(limits);
+  form.store = kept == nullptr ? TermStore::with_json_strings(limits) : kept->store->copy(limits);
   TermStore& target = *form.store;
   target.merge_keys();
   if (!spelling.all) target.restrict_characters(spelling.whole, spelling.joined);
-  Copy copy(source, target);
-  ProductiveRules ends(source, target, copy, start, order);
+  Copy copy(source, target, kept);
+  ProductiveRules ends(source, target, copy, start, order, kept);
   if (!ends.ends(start)) {
     throw UnsatisfiableFault(spelling.all
                                  ? "no text satisfies the grammar"
                                  : "no text that this vocabulary can spell satisfies the grammar");
   }
   WithoutEmpty without_empty(target);
-  const NullableRulesWithText has_text(source, target, copy, order, nullable, ends, without_empty);
+  const NullableRulesWithText has_text(source, target, copy, order, nullable, ends, without_empty,
+                                       known);
   copy.set_facts({[&](Term t) { return ends.ends(t); },
                   [&](Rule rule) { return nullable.rule(rule); },
                   [&](Rule rule) { return has_text.rule(rule); }});
@@ -475,6 +493,37 @@ NormalForm normalise(TermStore& source, Term start, const Spelling& spelling,
   }
   define_without_left_recursion(target, bodies, form.start, without_empty);
   return form;
+}
+
+void keep(TermStore& source) {
+  std::vector<Rule> order(source.rule_count());
+  std::iota(order.begin(), order.end(), Rule{0});
+  auto kept = std::make_shared<Kept>();
+  kept->store = TermStore::with_json_strings(source.limits());
+  TermStore& target = *kept->store;
+  target.merge_keys();
+  for (const Rule rule : order) {
+    const RuleInfo& info = source.rule_info(rule);
+    if (!info.defined || info.is_template)
+      throw GrammarFault("rule `" + info.name + "` cannot be kept: it has no body of its own");
+    source.call(rule);
+  }
+  Copy copy(source, target);
+  const NullableRules nullable(source, kEmpty, order);
+  ProductiveRules ends(source, target, copy, kEmpty, order);
+  for (const Rule rule : order) {
+    if (nullable.rule(rule) || !ends.call_ends(rule, 0)) {
+      throw GrammarFault("rule `" + source.rule_info(rule).name +
+                         "` cannot be kept: it may be empty, or has no text");
+    }
+  }
+  const std::vector<Term> bodies = copy_rules(source, target, copy, order, &ends);
+  WithoutEmpty without_empty(target);
+  define_without_left_recursion(target, bodies, kEmpty, without_empty);
+  for (Term t = 0; t < source.size(); ++t) copy.term(t, true);
+  kept->terms = copy.terms();
+  kept->rules = copy.rules();
+  source.set_kept(std::move(kept));
 }
 
 Term import_term(TermStore& target, TermStore& source, Term term) {

@@ -23,6 +23,19 @@ struct NormalForm {
   Term start = kNothing;
 };
 
+// The normal form of a store, kept so that its copies need not be normalised from the start: front
+// ends begin with a copy of what every grammar of theirs needs. Made by keep().
+struct Kept {
+  std::unique_ptr<TermStore> store;
+  std::vector<Term> terms;  // in `store`, by the term they come from
+  std::vector<Rule> rules;
+};
+
+// Normalises all that is in a store. Its rules must be plain, able to end, and not contain the
+// empty text (GrammarFault). normalise() starts a copy of the store from there where the vocabulary
+// spells every character.
+void keep(TermStore& store);
+
 // Throws GrammarFault (undefined rule, left recursion through a template), UnsatisfiableFault (no
 // text is left).
 NormalForm normalise(TermStore& source, Term start, const Spelling& spelling, const Limits& limits);

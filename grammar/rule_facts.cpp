@@ -4,7 +4,7 @@
 
 namespace grammaton {
 
-std::vector<Rule> reachable_rules(TermStore& store, Term start) {
+std::vector<Rule> reachable_rules(TermStore& store, Term start, const Known& known) {
   std::vector<Rule> order;
   std::vector<bool> rule_seen(store.rule_count(), false);
   std::vector<bool> term_seen(store.size(), false);
@@ -17,6 +17,7 @@ std::vector<Rule> reachable_rules(TermStore& store, Term start) {
   while (!stack.empty()) {
     const Visit visit = stack.back();
     stack.pop_back();
+    if (visit.id < (visit.is_rule ? known.rules : known.terms)) continue;
     if (visit.is_rule) {
       if (visit.leave) {
         order.push_back(visit.id);
@@ -128,15 +129,18 @@ std::vector<Term> roots_of(TermStore& store, Term start, const std::vector<Rule>
   return roots;
 }
 
-NullableRules::NullableRules(TermStore& store, Term start, const std::vector<Rule>& order)
+NullableRules::NullableRules(TermStore& store, Term start, const std::vector<Rule>& order,
+                             const Known& known)
     : store_(store),
       nullable_(store, roots_of(store, start, order), LeastFixpoint::Sequences::AllParts,
-                [&store](Term t) -> std::optional<bool> {
-                  if (!store.has(t, kHasCall)) return store.nullable(t);
+                [&store, known](Term t) -> std::optional<bool> {
+                  // No known rule may be empty, so that of known terms the store says it all.
+                  if (t < known.terms || !store.has(t, kHasCall)) return store.nullable(t);
                   const Node& n = store.node(t);
                   if (n.kind == Kind::Token) return false;
                   if (n.kind == Kind::Margin) return store.nullable(t);
-                  if (n.kind == Kind::Call && store.rule_info(n.a).is_template) return false;
+                  if (n.kind != Kind::Call) return std::nullopt;
+                  if (n.a < known.rules || store.rule_info(n.a).is_template) return false;
                   return std::nullopt;
                 }) {}
 

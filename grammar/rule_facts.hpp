@@ -10,9 +10,15 @@
 
 namespace grammaton {
 
-// The rules a term reaches, callees before callers where there is no cycle. Throws GrammarFault
-// when one is not defined.
-std::vector<Rule> reachable_rules(TermStore& store, Term start);
+// The first terms and rules of a store, of which everything is known (Kept in normalise.hpp).
+struct Known {
+  std::size_t terms = 0;
+  std::size_t rules = 0;
+};
+
+// The rules a term reaches that are not known, callees before callers where there is no cycle.
+// Throws GrammarFault when one is not defined.
+std::vector<Rule> reachable_rules(TermStore& store, Term start, const Known& known = {});
 
 // The least set of terms that holds: a union when one of its parts does, a call when the rule's
 // body does, a sequence when all of its parts do (or any, see below). Linear in the terms reached.
@@ -51,7 +57,8 @@ class LeastFixpoint {
 // Which rules' bodies contain the empty text.
 class NullableRules {
  public:
-  NullableRules(TermStore& store, Term start, const std::vector<Rule>& order);
+  NullableRules(TermStore& store, Term start, const std::vector<Rule>& order,
+                const Known& known = {});
   bool rule(Rule rule) const;
   bool holds(Term t) const;  // of the start term, and what the rules are made of
 

@@ -66,6 +66,14 @@ TermStore::TermStore(const Limits& limits) : limits_(limits), salt_(next_salt())
   params_.emplace_back();
 }
 
+std::unique_ptr<TermStore> TermStore::copy(const Limits& limits) const {
+  auto store = std::make_unique<TermStore>(*this);
+  store->limits_ = limits;
+  store->salt_ = next_salt();
+  store->reserve();
+  return store;
+}
+
 std::uint32_t TermStore::intern_list(std::span<const Term> items) {
   const std::uint64_t h = hash_words(items);
   const std::uint32_t known =

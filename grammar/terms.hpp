@@ -234,12 +234,19 @@ struct RuleInfo {
   Term loop = kNothing;
 };
 
+struct Kept;  // normalise.hpp
+
 class TermStore {
  public:
   explicit TermStore(const Limits& limits);
   // A store that knows what any JSON string is and has its rows: a copy of one that is kept. Making
   // them anew was a third of the first mask in a string.
   static std::unique_ptr<TermStore> with_json_strings(const Limits& limits);
+  // A store that begins with all that this one has, under the same ids. What is said of this one
+  // in `kept` holds of the copy.
+  std::unique_ptr<TermStore> copy(const Limits& limits) const;
+  const Kept* kept() const { return kept_.get(); }
+  void set_kept(std::shared_ptr<const Kept> kept) { kept_ = std::move(kept); }
 
   // --- constructors: each returns the normalised term ---
   Term bytes(const ByteSet& set);
@@ -489,6 +496,7 @@ class TermStore {
   Term all_but_few(Term t) const;
 
   Limits limits_;
+  std::shared_ptr<const Kept> kept_;
   std::vector<Node> nodes_;
   InternTable table_;
   std::vector<Term> lists_;

@@ -48,6 +48,10 @@ class TermStore:
     def literals(self, texts: Sequence[bytes]) -> int:
         """Any of these texts, built as a trie: use it for large sets."""
     def concat(self, terms: Sequence[int]) -> int: ...
+    def members(
+        self, keys: Sequence[int], values: Sequence[int], before: int, between: int, after: int
+    ) -> list[int]:
+        """For each key and its value: `before`, the key, `between`, the value, `after`."""
     def union(self, terms: Sequence[int]) -> int: ...
     def intersect(self, terms: Sequence[int]) -> int:
         """Regular terms only (GrammarError when a call is inside)."""
@@ -109,6 +113,8 @@ class TermStore:
         """Whether the language is empty: decided for &, ~, json and calls alike."""
     def is_regular(self, term: int) -> bool:
         """Whether no call is inside."""
+    def matches(self, term: int, text: bytes) -> bool:
+        """Whether a text is one of a regular term's."""
     def derivative(self, term: int, byte: int) -> int:
         """The residual after one byte (regular terms); NOTHING when no text goes on."""
     def node(self, term: int) -> tuple[object, ...]:
@@ -122,6 +128,11 @@ class TermStore:
     def rule_name(self, rule: int) -> str: ...
     def rule_body(self, rule: int) -> int | list[Alternative] | None: ...
     def param_value(self, param: int) -> tuple[tuple[int, ...], tuple[int, ...]]: ...
+    def keep(self) -> None:
+        """Normalises all that is here, so that constraints of copies need not do it again. Every rule
+        must have a body and a text that is not empty, and none may be a template (GrammarError)."""
+    def copy(self, limits: Limits = ...) -> TermStore:
+        """A store that begins with the terms and rules of this one, under the same ids."""
     def __len__(self) -> int: ...
 
 class Recognizer:

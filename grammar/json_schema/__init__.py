@@ -9,6 +9,7 @@
     positions, normal, merge, disjoint, negation, unevaluated    conjunctions and choices, by kind
     clauses, keeper, kept    choices about objects that are kept, not multiplied out
     arrays, objects, rules       positions to rules
+    ready       what nearly every schema needs, made once
     lower       the entry point
 
 What is enforced is enforced exactly, with respect to this text language: JSON (RFC 8259) with
@@ -25,9 +26,8 @@ from __future__ import annotations
 from grammaton.grammar.json_schema.lower import (
     KeyOrder,
     grammar_from_json_schema,
-    lower_json_schema,
 )
 from grammaton.grammar.json_schema.spelling import Escapes
 from grammaton.grammar.json_schema.text import Whitespace
 
-__all__ = ["Escapes", "KeyOrder", "Whitespace", "grammar_from_json_schema", "lower_json_schema"]
+__all__ = ["Escapes", "KeyOrder", "Whitespace", "grammar_from_json_schema"]

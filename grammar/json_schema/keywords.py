@@ -12,12 +12,12 @@ Parsing costs about a microsecond a keyword.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from grammaton.errors import GrammarError, LimitExceeded
 from grammaton.grammar.json_schema.content import JSON_CONTENT
 from grammaton.grammar.json_schema.document import (
-    DRAFT_4,
     DRAFT_6,
     DRAFT_7,
     DRAFT_2019,
@@ -74,11 +74,6 @@ _SINCE = {
     **dict.fromkeys(("prefixItems", "$dynamicRef"), DRAFT_2020),
 }
 """The draft that brought a keyword in; schemas of an earlier one do not mean it."""
-
-_LATER = {
-    draft: frozenset(word for word, since in _SINCE.items() if since > draft)
-    for draft in (DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020)
-}
 
 _Parser = Callable[[Nodes, Node, Any], None]
 _NOTHING_SAID: tuple[Any, ...] = ({}, True)
@@ -274,21 +269,22 @@ def _multiple_of(nodes: Nodes, node: Node, value: Any) -> None:
 
 
 def _exclusive_minimum(nodes: Nodes, node: Node, value: Any) -> None:
-    if not isinstance(value, bool):
-        _meet(node, Bounds(low=_bounds(node, "exclusiveMinimum", value), low_open=True))
+    bound = _exclusive(node, "exclusiveMinimum", "minimum", value)
+    if bound is not None:
+        _meet(node, Bounds(low=bound, low_open=True))
 
 
 def _exclusive_maximum(nodes: Nodes, node: Node, value: Any) -> None:
+    bound = _exclusive(node, "exclusiveMaximum", "maximum", value)
+    if bound is not None:
+        _meet(node, Bounds(high=bound, high_open=True))
+
+
+def _exclusive(node: Node, keyword: str, beside: str, value: Any) -> Any:
+    """The bound itself; in draft 4's spelling, a flag that opens the bound beside it."""
     if not isinstance(value, bool):
-        _meet(node, Bounds(high=_bounds(node, "exclusiveMaximum", value), high_open=True))
-
-
-def _boolean_exclusives(node: Node, raw: dict[str, Any]) -> None:
-    """Draft 4's spelling: a flag that opens the bound beside it."""
-    if raw.get("exclusiveMinimum") is True and "minimum" in raw:
-        _meet(node, Bounds(low=_bounds(node, "minimum", raw["minimum"]), low_open=True))
-    if raw.get("exclusiveMaximum") is True and "maximum" in raw:
-        _meet(node, Bounds(high=_bounds(node, "maximum", raw["maximum"]), high_open=True))
+        return _bounds(node, keyword, value)
+    return _bounds(node, beside, node.raw[beside]) if value and beside in node.raw else None
 
 
 def _arrays(node: Node) -> Arrays:
@@ -357,7 +353,7 @@ def _properties(nodes: Nodes, node: Node, value: Any) -> None:
             raise GrammarError(
                 "the names of properties are strings", pointer=f"{node.pointer}/properties"
             )
-        objects.properties[name] = make(raw, "/properties/" + escape(name), resource, node)
+        objects.properties[name] = make(raw, ("properties", name), resource, node)
 
 
 def _additional(nodes: Nodes, node: Node, value: Any) -> None:
@@ -477,6 +473,19 @@ _PARSERS: dict[str, _Parser] = {
 assert not set(_PARSERS) & set(_REFUSED)
 
 
+@cache
+def _dialect(draft: int, lacking: frozenset[str]) -> dict[str, _Parser]:
+    """The parsers of the keywords that a dialect has."""
+    parsers = {
+        word: parser
+        for word, parser in _PARSERS.items()
+        if _SINCE.get(word, draft) <= draft and word not in lacking
+    }
+    if draft >= DRAFT_2020:
+        parsers.pop("$recursiveRef", None)
+    return parsers
+
+
 def read_keywords(nodes: Nodes, node: Node) -> None:
     """Fills in what a node's schema says.
 
@@ -495,32 +504,30 @@ def read_keywords(nodes: Nodes, node: Node) -> None:
         node.never = True
         node.kinds = 0
         return
-    draft = node.resource.draft
-    if "$ref" in raw and draft <= DRAFT_7:
+    resource = node.resource
+    if "$ref" in raw and resource.draft <= DRAFT_7:
         raw = {"$ref": raw["$ref"]}
-    later = _LATER[draft]
-    if not later.isdisjoint(raw):
-        raw = {word: value for word, value in raw.items() if word not in later}
-    if draft >= DRAFT_2020 and "$recursiveRef" in raw:
-        raw = {word: value for word, value in raw.items() if word != "$recursiveRef"}
-    if node.resource.lacking:
-        raw = {word: value for word, value in raw.items() if word not in node.resource.lacking}
+    parsers = _dialect(resource.draft, resource.lacking)
     asserting = False
+    last: _Parser | None = None  # of all keywords, if they are one
     for keyword, value in raw.items():
-        parser = _PARSERS.get(keyword)
+        parser = parsers.get(keyword)
         if parser is not None:
             parser(nodes, node, value)
+            last = None if asserting else parser
             asserting = True
         elif keyword in _REFUSED:
             kinds, trivial = _REFUSED[keyword]
             if value not in trivial:
-                asserting = True
+                last, asserting = None, True
                 node.refused = [*(node.refused or ()), (kinds, keyword, value)]
         elif not isinstance(keyword, str):
             raise GrammarError(
                 f"the keys of a schema are strings, not {describe(keyword)}",
                 pointer=node.pointer,
             )
-    if "exclusiveMinimum" in raw or "exclusiveMaximum" in raw:
-        _boolean_exclusives(node, raw)
     node.trivial = not asserting
+    if last is _type:
+        node.only_kinds = node.kinds > 0
+    elif last is _reference and node.same is not None and len(node.same) == 1:
+        node.only_same = node.same[0]

@@ -1,21 +1,20 @@
-"""The entry points: a schema to a term store and its start term, or into a given store."""
+"""The entry point: a schema to a term store and its start term."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from grammaton.errors import GrammatonError, LimitExceeded
 from grammaton.grammar.json_schema.document import DRAFT_4, Document, NeedsScope, read
 from grammaton.grammar.json_schema.keywords import read_keywords
 from grammaton.grammar.json_schema.nodes import Nodes
 from grammaton.grammar.json_schema.normal import Normaliser
-from grammaton.grammar.json_schema.number_texts import NumberTexts
 from grammaton.grammar.json_schema.positions import INFINITE, contradiction
+from grammaton.grammar.json_schema.ready import Builders, Style, builders
 from grammaton.grammar.json_schema.rules import Lowering
-from grammaton.grammar.json_schema.spelling import Escapes
-from grammaton.grammar.json_schema.strings import StringTexts
-from grammaton.grammar.json_schema.text import TextPieces, Whitespace
+from grammaton.grammar.json_schema.spelling import Escapes, check_spelling
+from grammaton.grammar.json_schema.text import Whitespace, check_whitespace
 from grammaton.limits import Limits
 
 if TYPE_CHECKING:
@@ -61,64 +60,43 @@ def grammar_from_json_schema(
         LimitExceeded: it is too deep or too large.
         GrammatonError: an option has a value it can't have.
     """
-    from grammaton._core import TermStore
-
-    store = TermStore() if limits is None else TermStore(limits)
-    start = lower_json_schema(
-        store,
-        schema,
-        key_order=key_order,
-        whitespace=whitespace,
-        additional_properties=additional_properties,
-        ensure_ascii=ensure_ascii,
-        escapes=escapes,
-        resources=resources,
-    )
-    return store, start
-
-
-def lower_json_schema(
-    store: Any,
-    schema: object,
-    *,
-    key_order: KeyOrder = "schema",
-    whitespace: Whitespace = "flexible",
-    additional_properties: bool | None = None,
-    ensure_ascii: bool = False,
-    escapes: Escapes = "any",
-    resources: Mapping[str, object] | None = None,
-) -> int:
-    """As `grammar_from_json_schema`, in a given store; returns the start term."""
     if key_order not in ("schema", "any"):
         raise GrammatonError(f'key_order is "schema" or "any", not {key_order!r}')
     if additional_properties not in (None, True, False):
         raise GrammatonError(
             f"additional_properties is True, False or None, not {additional_properties!r}"
         )
-    pieces = TextPieces(store, whitespace, escapes=escapes, ensure_ascii=ensure_ascii)
+    check_whitespace(whitespace)
+    check_spelling(escapes, ensure_ascii)
+    closed = additional_properties is False
+    any_order = key_order == "any"
+    style = Style(whitespace, escapes, ensure_ascii)
     try:
         root = read(schema)
         try:
             document = Document(root, resources)
-            return _lowered(document, pieces, key_order, closed=additional_properties is False)
+            made = builders(style, plain_integers=document.draft <= DRAFT_4, limits=limits)
+            return _lowered(document, made, any_order=any_order, closed=closed)
         except NeedsScope:
             document = Document(root, resources, tracking=True)
-            return _lowered(document, pieces, key_order, closed=additional_properties is False)
+            made = builders(style, plain_integers=document.draft <= DRAFT_4, limits=limits)
+            return _lowered(document, made, any_order=any_order, closed=closed)
     except RecursionError:
         raise LimitExceeded("the schema nests too deeply") from None
 
 
-def _lowered(document: Document, pieces: TextPieces, key_order: KeyOrder, *, closed: bool) -> int:
+def _lowered(
+    document: Document,
+    made: Builders,
+    *,
+    any_order: bool,
+    closed: bool,
+) -> tuple[TermStore, int]:
     nodes = Nodes(document, read_keywords)
-    normaliser = Normaliser(
-        nodes,
-        StringTexts(pieces),
-        NumberTexts(pieces, plain_integers=document.draft <= DRAFT_4),
-        closed=closed,
-    )
+    normaliser = Normaliser(nodes, made.strings, made.numbers, closed=closed, ready=made.positions)
     root = normaliser.position([nodes.root])
     normaliser.reach(root)
-    lowering = Lowering(normaliser, pieces, any_order=key_order == "any")
+    lowering = Lowering(normaliser, made.pieces, any_order=any_order)
     if root.height >= INFINITE:
         raise contradiction(root)
     if not lowering.alive(root, 0):
@@ -126,4 +104,4 @@ def _lowered(document: Document, pieces: TextPieces, key_order: KeyOrder, *, clo
             "the schema's values nest too deeply to be indented; "
             'use whitespace="flexible" or "compact"'
         )
-    return lowering.start(root)
+    return made.store, lowering.start(root)

@@ -6,8 +6,7 @@ member by member into positions, and listed values filtered by everything else t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, Protocol
 
@@ -61,7 +60,10 @@ class Positions(Protocol):
     """Where the positions of members come from."""
 
     nothing: Position
+    any_array: ArrayShape
+    any_object: ObjectShape
 
+    def of(self, node: Node) -> Position: ...
     def position(self, nodes: Sequence[Node]) -> Position: ...
     def expand(self, position: Position) -> None: ...
     def texts(self, nodes: Sequence[Node]) -> int: ...
@@ -96,10 +98,12 @@ class Merger:
         self.checker = Checker(nodes, strings)
         self._positions = positions
         self._position = positions.position
+        self._of = positions.of
         self._nothing = positions.nothing
-        store = strings.store
-        self.null: int = store.literal(b"null")
-        self.booleans: int = store.union([store.literal(b"true"), store.literal(b"false")])
+        self._any_array = positions.any_array
+        self._any_object = positions.any_object
+        self.null = strings.pieces.null
+        self.booleans = strings.pieces.booleans
 
     def add(
         self,
@@ -116,12 +120,16 @@ class Merger:
             pending: choices that it stands before; only where it lists values.
             clauses: choices that are kept; only of objects.
         """
-        if any(node.values is not None for node in flat):
-            self._add_values(position, flat, kinds, pending)
-            return
+        for node in flat:
+            if node.values is not None:
+                self._add_values(position, flat, kinds, pending)
+                return
         if not self.relaxed:
             _refuse(flat, kinds)
-        self._list(position, flat, kinds)
+        if kinds & ~(NULL | BOOLEAN | INTEGER):
+            position.finite = None
+        elif position.finite is not None:
+            self._list(position, position.finite, flat, kinds)
         if kinds & NULL:
             position.scalars[self.null] = None
         if kinds & BOOLEAN:
@@ -131,9 +139,9 @@ class Merger:
         if kinds & NUMBER:
             self._add_numbers(position, flat, kinds)
         if kinds & ARRAY:
-            position.arrays.extend(self._arrays(flat))
+            position.arrays.append(self._array(flat))
         if kinds & OBJECT:
-            position.objects.extend(self._objects(flat, clauses))
+            position.objects.append(self._object(flat, clauses))
 
     def _add_values(
         self, position: Position, flat: list[Node], kinds: int, pending: Sequence[Choice]
@@ -179,9 +187,9 @@ class Merger:
         for value in containers.values():
             node = self.nodes.constant(value, pointer)
             if isinstance(value, list):
-                position.arrays.extend(self._arrays([node]))
+                position.arrays.append(self._array([node]))
             else:
-                position.objects.extend(self._objects([node], []))
+                position.objects.append(self._object([node], []))
         if not found:
             position.reasons.append(
                 (pointer, f"no value of {keyword!r} satisfies the other keywords")
@@ -205,7 +213,7 @@ class Merger:
     def _add_strings(self, position: Position, flat: list[Node]) -> None:
         said = [node.strings for node in flat if node.strings is not None]
         if not said:
-            position.scalars[self.strings.string(_ANY_STRING)] = None
+            position.scalars[self.strings.any_string] = None
             return
         merged = self._regular(string_facts(said, self.strings), flat, alone=True)
         term = self.strings.string(merged)
@@ -230,7 +238,7 @@ class Merger:
                 owner, keyword, f"{name!r} is enforced only where nothing else is said"
             )
         formats = tuple(each for each in facts.formats if each not in IRREGULAR_FORMATS)
-        return replace(facts, formats=formats)
+        return facts._replace(formats=formats)
 
     def _add_numbers(self, position: Position, flat: list[Node], kinds: int) -> None:
         bounds = _ANY_NUMBER
@@ -247,14 +255,12 @@ class Merger:
         if term == self.strings.store.NOTHING and owner is not None:
             position.reasons.append((owner.pointer, f"no {sort} is {bounds.describe()}"))
 
-    def _list(self, position: Position, flat: list[Node], kinds: int) -> None:
+    def _list(self, position: Position, finite: list[Any], flat: list[Node], kinds: int) -> None:
         """Keeps the list of a position's values, or gives it up."""
-        if position.finite is None:
-            return
         if kinds & NULL:
-            position.finite.append(None)
+            finite.append(None)
         if kinds & BOOLEAN:
-            position.finite.extend((False, True))
+            finite.extend((False, True))
         if kinds & INTEGER:
             bounds = _ANY_NUMBER
             for node in flat:
@@ -262,10 +268,9 @@ class Merger:
             low, high = bounds.low, bounds.high
             if low is not None and high is not None and high - low < MAX_LISTED:
                 whole = range(int(low) - 1, int(high) + 2)
-                position.finite.extend(number for number in whole if bounds.holds(number))
-                kinds &= ~INTEGER
-        if kinds & ~(NULL | BOOLEAN):
-            position.finite = None
+                finite.extend(number for number in whole if bounds.holds(number))
+            else:
+                position.finite = None
 
     def texts(self, flat: list[Node], kinds: int, pending: Sequence[Choice]) -> int:
         """The decoded texts of the strings of a branch."""
@@ -298,9 +303,11 @@ class Merger:
             key=lambda entry: len(entry[2]),
         )
 
-    def _arrays(self, flat: list[Node]) -> Iterator[ArrayShape]:
+    def _array(self, flat: list[Node]) -> ArrayShape:
         """The shape of arrays."""
         said = [node.arrays for node in flat if node.arrays is not None]
+        if not said:
+            return self._any_array
         least, most, length = 0, None, 0
         some: dict[Contains, None] = {}
         unique = None
@@ -323,7 +330,7 @@ class Merger:
             self._make_unique(shape, list(some), unique)
         elif some:
             self._make_claims(shape, [*items, rest], list(some))
-        yield shape
+        return shape
 
     def _make_claims(
         self, shape: ArrayShape, items: list[list[Node]], some: list[Contains]
@@ -392,29 +399,33 @@ class Merger:
                 nodes.append(facts.rest)
         return nodes
 
-    def _objects(self, flat: list[Node], clauses: list[Clause]) -> Iterator[ObjectShape]:
+    def _object(self, flat: list[Node], clauses: list[Clause]) -> ObjectShape:
         """The shape of objects."""
+        said = [(node, node.objects) for node in flat if node.objects is not None]
+        if not said and not clauses:
+            return self._any_object
         some: dict[tuple[KeySort, Node], None] = {}
-        for node in flat:
-            if node.objects is not None and node.objects.some:
-                for sort, wanted in node.objects.some:
-                    for pattern in (*sort.found, *sort.missing):
-                        self.strings.pattern_at(pattern, wanted.pointer)
-                    some[self._named(sort), wanted] = None
-        yield self._object(flat, list(some), clauses)
+        for _, facts in said:
+            for sort, wanted in facts.some:
+                for pattern in (*sort.found, *sort.missing):
+                    self.strings.pattern_at(pattern, wanted.pointer)
+                some[self._named(sort), wanted] = None
+        return self._object_with(said, list(some), clauses)
 
     def _named(self, sort: KeySort) -> KeySort:
         """A sort of keys with the schemas of its keys as terms."""
         if not sort.named:
             return sort
         within = (*sort.within, *(self._positions.texts((node,)) for node in sort.named))
-        return replace(sort, within=within, named=())
+        return sort._replace(within=within, named=())
 
-    def _object(
-        self, flat: list[Node], some: list[tuple[KeySort, Node]], clauses: list[Clause]
+    def _object_with(
+        self,
+        said: list[tuple[Node, Objects]],
+        some: list[tuple[KeySort, Node]],
+        clauses: list[Clause],
     ) -> ObjectShape:
         """The shape of objects that have a property of each sort and node in `some`."""
-        said = [(node, node.objects) for node in flat if node.objects is not None]
         facts = [each for _, each in said]
         found: list[str] = []
         for each in facts:
@@ -430,10 +441,10 @@ class Merger:
         keeper = Keeper(clauses, self.strings, self._positions, self.nodes) if clauses else None
         if keeper is not None:
             found.extend(pattern for pattern in keeper.patterns() if pattern not in found)
-        position = self._position
+        position, of = self._position, self._of
         properties: dict[str, Position] = {}
         if len(facts) == 1 and not found:
-            properties = {key: position((node,)) for key, node in facts[0].properties.items()}
+            properties = {key: of(node) for key, node in facts[0].properties.items()}
         else:
             for each in facts:
                 for key in each.properties:
@@ -444,10 +455,10 @@ class Merger:
             and all(each.other is None for each in facts)
             and any(each.declared for each in facts)
         )
-        required: dict[str, str] = {}
+        required: dict[str, Node] = {}
         for node, each in said:
             for key in each.required:
-                required.setdefault(key, node.pointer)
+                required.setdefault(key, node)
                 if key not in properties:
                     patterned = any(self.strings.found(pattern, key) for pattern in declared)
                     if not closed or patterned:
@@ -460,20 +471,23 @@ class Merger:
         keys = KeySort(frozenset())
         if names:
             keys = self._name(facts, found, names, properties)
-        for key in properties:
-            if not key.isascii() and encode(key) is None:
-                properties[key] = self._nothing
+        if not "".join(properties).isascii():
+            for key in properties:
+                if encode(key) is None:
+                    properties[key] = self._nothing
         least, most, counted = 0, None, ""
         for node, each in said:
             if each.min > least:
                 least, counted = each.min, f"{node.pointer}/minProperties"
             if each.max is not None and (most is None or each.max < most):
                 most = each.max
-        sorts = [
-            sort
-            for sort in self._sorts(replace(keys, excluded=frozenset(properties)), found)
-            if not closed or not declared.isdisjoint(sort.found)
-        ]
+        sorts: list[KeySort] = []
+        if found or not (closed or (len(facts) == 1 and facts[0].is_closed)):
+            sorts = [
+                sort
+                for sort in self._sorts(keys._replace(excluded=frozenset(properties)), found)
+                if not closed or not declared.isdisjoint(sort.found)
+            ]
         others = [(sort, position(_nodes_for(facts, None, sort.found))) for sort in sorts]
         shape = ObjectShape(properties, required, others, least, most, counted)
         if some:
@@ -554,8 +568,7 @@ class Merger:
             members = _nodes_for(facts, None, sort.found)
             for claimed in _subsets(fitting)[1:]:
                 kinds = [some[j][0] for j in claimed]
-                narrow = replace(
-                    sort,
+                narrow = sort._replace(
                     excluded=sort.excluded.union(*(kind.excluded for kind in kinds)),
                     within=(*sort.within, *(term for kind in kinds for term in kind.within)),
                 )
@@ -575,7 +588,9 @@ class Merger:
 
     def _members(self, facts: list[Objects], patterns: list[str], key: str) -> list[Node]:
         """The schemas that hold of the property with this key."""
-        found = tuple(pattern for pattern in patterns if self.strings.found(pattern, key))
+        found: tuple[str, ...] = ()
+        if patterns:
+            found = tuple([pattern for pattern in patterns if self.strings.found(pattern, key)])
         return _nodes_for(facts, key, found)
 
     def _sorts(self, keys: KeySort, patterns: list[str]) -> list[KeySort]:
@@ -588,8 +603,8 @@ class Merger:
         for pattern in patterns:
             split = []
             for sort in sorts:
-                split.append(replace(sort, found=(*sort.found, pattern)))
-                split.append(replace(sort, missing=(*sort.missing, pattern)))
+                split.append(sort._replace(found=(*sort.found, pattern)))
+                split.append(sort._replace(missing=(*sort.missing, pattern)))
             sorts = [sort for sort in split if self.strings.has_keys(sort)]
             if len(sorts) > MAX_KEY_SORTS:
                 raise LimitExceeded(f"patternProperties overlap in over {MAX_KEY_SORTS} ways")
@@ -608,13 +623,13 @@ def _nodes_for(facts: list[Objects], key: str | None, found: tuple[str, ...]) ->
         count = len(nodes)
         if key is not None and key in each.properties:
             nodes.append(each.properties[key])
-        nodes.extend(node for pattern, _, node in each.patterns if pattern in found)
-        if len(nodes) == count and each.other is not None:
+        if found and each.patterns:
+            nodes.extend([node for pattern, _, node in each.patterns if pattern in found])
+        if each.other is not None and len(nodes) == count:
             nodes.append(each.other)
     return nodes
 
 
-_ANY_STRING = StringFacts()
 _ANY_NUMBER = Bounds()
 
 

@@ -94,14 +94,29 @@ class Objects:
         self.min = 0
         self.max: int | None = None
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether no other properties than those spoken of can be there."""
+        return self.other is not None and self.other.raw is False
+
+
+Piece = str | tuple[str, str]
+
+
+def _written(piece: Piece) -> str:
+    return piece if isinstance(piece, str) else f"/{piece[0]}/{escape(piece[1])}"
+
 
 class Node:
     """One schema: a kind mask and the facts of each keyword family.
 
     Attributes:
-        piece: the end of the node's pointer, after that of the node above it, if there is one.
+        piece: the end of the node's pointer, after that of the node above it, if there is one; as
+            text, or as a keyword and a key in it.
         kinds: the kinds of value allowed by `type` and boolean schemas.
         never: true for the schema `false`.
+        only_kinds: true when all it says is which kinds there are, at least one.
+        only_same: the schema that it refers to, when it says nothing else.
         trivial: true when nothing is asserted.
         same: schemas that hold of the same value: `$ref` and `allOf`; None stands for the node's
             own keywords, so that keys keep the order in which the schema mentions them.
@@ -129,15 +144,15 @@ class Node:
             "loose_properties",
             "negates",
         ),
-        *("never", "numbers", "objects", "parsed", "piece", "raw", "refused", "resource", "same"),
-        *("strings", "trivial", "values"),
+        *("never", "numbers", "objects", "only_kinds", "only_same", "parsed", "piece", "raw"),
+        *("refused", "resource", "same", "strings", "trivial", "values"),
     )
 
     def __init__(
         self,
         document: Document,
         raw: Any,
-        piece: str,
+        piece: Piece,
         resource: Resource,
         number: int,
         above: Node | None = None,
@@ -151,6 +166,8 @@ class Node:
         self.parsed = False
         self.kinds = ANYTHING
         self.never = False
+        self.only_kinds = False
+        self.only_same: Node | None = None
         self.trivial = False
         self.same: list[Node | None] | None = None
         self.choices: list[tuple[str, list[Node]]] | None = None
@@ -166,6 +183,11 @@ class Node:
         self.arrays: Arrays | None = None
         self.objects: Objects | None = None
         self.refused: list[tuple[int, str, Any]] | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it says what it says by itself, without a choice."""
+        return self.same is None and self.choices is None and not self.is_loose
 
     @property
     def is_loose(self) -> bool:
@@ -186,10 +208,10 @@ class Node:
     @property
     def pointer(self) -> str:
         """JSON Pointer from the document's root, put together when it is asked for."""
-        pieces = []
+        pieces: list[str] = []
         node: Node | None = self
         while node is not None:
-            pieces.append(node.piece)
+            pieces.append(_written(node.piece))
             node = node.above
         return "".join(reversed(pieces))
 
@@ -227,11 +249,11 @@ class Nodes:
         self.anything.parsed = self.anything.trivial = True
         self.root = self.node(document.root, "", document.resource)
 
-    def _new(self, raw: Any, piece: str, resource: Resource, above: Node | None = None) -> Node:
+    def _new(self, raw: Any, piece: Piece, resource: Resource, above: Node | None = None) -> Node:
         self._count += 1
         return Node(self.document, raw, piece, resource, self._count, above)
 
-    def node(self, raw: Any, piece: str, resource: Resource, above: Node | None = None) -> Node:
+    def node(self, raw: Any, piece: Piece, resource: Resource, above: Node | None = None) -> Node:
         """The node of a raw schema.
 
         Args:
@@ -248,15 +270,18 @@ class Nodes:
                 return self._new(raw, piece, resource, above)
             raise GrammarError(
                 f"a schema is an object or a boolean, not {describe(raw)}",
-                pointer=(above.pointer if above else "") + piece,
+                pointer=(above.pointer if above else "") + _written(piece),
             )
         if "$id" in raw or "id" in raw:
-            pointer = (above.pointer if above else "") + piece
+            pointer = (above.pointer if above else "") + _written(piece)
             resource = self.document.resource_of(raw, pointer, resource)
         place = (id(raw), id(resource))
         node = self._by_place.get(place)
         if node is None:
-            node = self._by_place[place] = self._new(raw, piece, resource, above)
+            self._count += 1
+            node = self._by_place[place] = Node(
+                self.document, raw, piece, resource, self._count, above
+            )
         return node
 
     def child(self, parent: Node, raw: Any, path: str) -> Node:

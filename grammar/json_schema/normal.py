@@ -21,7 +21,7 @@ for `not` and `if`, schemas are negated (negation.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from grammaton.errors import GrammarError, LimitExceeded, UnsupportedKeyword
@@ -33,12 +33,14 @@ from grammaton.grammar.json_schema.number_texts import NumberTexts
 from grammaton.grammar.json_schema.numbers import exact
 from grammaton.grammar.json_schema.positions import (
     INFINITE,
+    ArrayShape,
+    ObjectShape,
     Position,
     deciding_members,
     settle,
 )
 from grammaton.grammar.json_schema.pruning import Pruner, Said
-from grammaton.grammar.json_schema.strings import StringTexts
+from grammaton.grammar.json_schema.strings import ANY_KEY, StringTexts
 from grammaton.grammar.json_schema.unevaluated import broken_member, loose_arrays, loose_objects
 
 MAX_BRANCHES = 4096
@@ -104,6 +106,7 @@ class Normaliser:
         nodes, strings, numbers: the document's nodes and the builders of its scalar terms.
         closed: objects that declare properties and do not speak of others have no others.
         relaxed: leave out what is not enforced instead of raising.
+        ready: positions of all values of some kinds that are settled and lowered (ready.py).
     """
 
     def __init__(
@@ -114,13 +117,25 @@ class Normaliser:
         *,
         closed: bool,
         relaxed: bool = False,
+        ready: Mapping[int, Position] | None = None,
     ) -> None:
         self.nodes = nodes
         self.strings = strings
         self.numbers = numbers
         self.closed = closed
         self.relaxed = relaxed
-        self._positions: dict[tuple[int, ...], Position] = {}
+        self._ready = ready
+        self._of: dict[Node, Position] = {}
+        self._of_kinds: dict[int, Position] = {}
+        if ready:
+            self._of_kinds.update(ready)
+            anything = ready[ANYTHING]
+            self.any_array, self.any_object = anything.arrays[0], anything.objects[0]
+        else:
+            anything = Position(())
+            self.any_array = ArrayShape([], anything, 0, None)
+            self.any_object = ObjectShape({}, {}, [(ANY_KEY, anything)], 0, None, "")
+        self._positions: dict[tuple[int, ...], Position] = {(): anything}
         self.nothing = Position(())
         self.nothing.expanded = True
         self._merger = Merger(self, nodes, strings, numbers, closed=closed, relaxed=relaxed)
@@ -133,10 +148,49 @@ class Normaliser:
         self._conjunctions: dict[tuple[int, bool], list[Node]] = {}
 
     def _relax(self) -> Normaliser:
-        return Normaliser(self.nodes, self.strings, self.numbers, closed=self.closed, relaxed=True)
+        return Normaliser(
+            self.nodes,
+            self.strings,
+            self.numbers,
+            closed=self.closed,
+            relaxed=True,
+            ready=self._ready,
+        )
+
+    def of(self, node: Node) -> Position:
+        """The position of one node.
+
+        Nodes that say only which kinds of values there are share one for each set of kinds, and a
+        node that only refers to another has that one's.
+        """
+        position = self._of.get(node)
+        if position is None:
+            target = self._referred(node)
+            if target.only_kinds:
+                position = self._of_kinds.get(target.kinds)
+                if position is None:
+                    position = self._of_kinds[target.kinds] = self._interned([target])
+            else:
+                position = self._interned([target])
+            self._of[node] = position
+        return position
+
+    def _referred(self, node: Node) -> Node:
+        """The node that a node refers to, over others that only refer; itself if it does not."""
+        path: list[Node] = []
+        target = node
+        while (target.parsed or self._parse(target)) and (further := target.only_same):
+            path.append(target)
+            target = further
+            if target in path:  # `expand` says that it leads nowhere
+                break
+        return target
 
     def position(self, nodes: Sequence[Node]) -> Position:
         """The position of a conjunction of nodes."""
+        return self.of(nodes[0]) if len(nodes) == 1 else self._interned(nodes)
+
+    def _interned(self, nodes: Sequence[Node]) -> Position:
         said = []
         for node in nodes:
             if not node.parsed and not self._parse(node):
@@ -177,6 +231,19 @@ class Normaliser:
             return
         position.expanded = True
         store = self.strings.store
+        nodes = position.nodes
+        if len(nodes) == 1 and nodes[0].is_plain and nodes[0].kinds:
+            self.made += 1
+            self._merger.add(position, list(nodes), nodes[0].kinds, (), [])
+        else:
+            self._expand_branches(position)
+        position.scalars.pop(store.NOTHING, None)
+        if position.scalars:
+            position.height = 0
+        elif any(shape.is_free for shape in position.shapes):
+            position.height = 1
+
+    def _expand_branches(self, position: Position) -> None:
         for branch in self._all_branches(position):
             pending = [(keyword, options) for keyword, options, *_ in branch.choices]
             flat = list(branch.flat)
@@ -187,9 +254,6 @@ class Normaliser:
                 flat += loose
             self.made += 1
             self._merger.add(position, flat, branch.kinds, pending, branch.clauses)
-        position.scalars.pop(store.NOTHING, None)
-        if position.scalars:
-            position.height = 0
 
     def texts(self, nodes: Sequence[Node]) -> int:
         """The decoded texts of the strings that satisfy a conjunction."""
@@ -200,7 +264,7 @@ class Normaliser:
             parts.append(self._merger.texts(list(branch.flat), branch.kinds, pending))
         return int(self.strings.store.union(parts))
 
-    def reach(self, root: Position) -> list[Position]:
+    def reach(self, root: Position) -> None:
         """Expands everything that can be reached, and decides what can hold a value."""
         self.expand(root)
         found = {root: None}
@@ -209,14 +273,13 @@ class Normaliser:
             position = todo.pop()
             for shape in position.shapes:
                 for member in shape.members():
-                    if member not in found:
+                    if member.term is None and member not in found:
                         found[member] = None
-                        self.expand(member)
-                        todo.append(member)
-        order = list(found)
-        order.reverse()
-        settle(order)
-        return order
+                        if not member.expanded:
+                            self.expand(member)
+                        if member.arrays or member.objects:
+                            todo.append(member)
+        settle(reversed(found))
 
     def is_empty(self, position: Position) -> bool | None:
         """Whether no value fits, looking at required members only; None when it takes too long."""
@@ -240,7 +303,7 @@ class Normaliser:
                         found[member] = None
                         self.expand(member)
                         todo.append(member)
-        settle(list(found)[::-1])
+        settle(reversed(found))
         return position.height >= INFINITE
 
     def is_void(self, nodes: Sequence[Node]) -> bool:

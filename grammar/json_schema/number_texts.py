@@ -29,7 +29,7 @@ from grammaton.grammar.json_schema.multiples import (
     scientific_multiples,
 )
 from grammaton.grammar.json_schema.numbers import Bounds, Digits, Exact, negated
-from grammaton.grammar.json_schema.text import TextPieces
+from grammaton.grammar.json_schema.text import TextPieces, copied
 
 MIN_EXPONENT, MAX_EXPONENT = -324, 308
 """Exponents of the scientific form: those a double can have."""
@@ -57,6 +57,13 @@ class NumberTexts:
         self._frames: dict[tuple[Sort, Bounds], int] = {}
         self._values: dict[tuple[bool, tuple[Exact, ...]], int] = {}
         self._made = False
+
+    def on(self, pieces: TextPieces) -> NumberTexts:
+        """These texts, and those made so far, in a copy of their store."""
+        texts = object.__new__(NumberTexts)
+        texts.__dict__.update(copied(self))
+        texts.pieces, texts.store = pieces, pieces.store
+        return texts
 
     def _make(self) -> None:
         """The pieces that all numbers share, made when the first number is."""

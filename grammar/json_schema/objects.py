@@ -1,16 +1,15 @@
-"""Objects: a shape as three rules, whose parameter remembers what has been written.
+"""Objects: a shape as two rules, whose parameter remembers what has been written.
 
-    FIRST    after `{`: the closing brace, or a member
-    REST     after a member: the closing brace, or a comma and MEMBERS
-    MEMBERS  after a comma: a member
+    MEMBER   after `{` or a comma: a member
+    MEMBERS  after a member: the closing brace, or a comma and MEMBER
 
-A member is its key, colon and value, and goes on with REST under a new parameter. In schema order
-the parameter is the index of the next property: property i may come next when the index is at most
-i and no required property lies between. In any order it is the set of properties seen. Where it
-matters the parameter counts the properties that are not required, too (`minProperties`), and keeps
-count of the choices that are kept (kept.py). The rules
-are data (`define_template`), so an object of n properties costs about 4n terms in both orders,
-whatever the number of subsets; the core makes the bodies of the parameters it meets.
+A member is its key, colon and value, and goes on with MEMBERS under a new parameter. In schema
+order the parameter is the index of the next property: property i may come next when the index is at
+most i and no required property lies between. In any order it is the set of properties seen. Where
+it matters the parameter counts the properties that are not required, too (`minProperties`), and
+keeps count of the choices that are kept (kept.py). The rules are data (`define_template`), so an
+object of n properties costs about 3n terms in both orders, whatever the number of subsets; the core
+makes the bodies of the parameters it meets.
 
 Keys are compared after unescaping; the key of another property is any text but the declared keys,
 so a declared property can be neither repeated nor smuggled in under an escape.
@@ -32,41 +31,42 @@ if TYPE_CHECKING:
 def object_term(lowering: Lowering, shape: ObjectShape, depth: int) -> int:
     """The term of an object; `shape` is known to hold a value at this depth."""
     pieces = lowering.pieces
-    others = [
-        (sort, position) for sort, position in shape.others if lowering.alive(position, depth + 1)
-    ]
-    keys = [
-        key for key, position in shape.properties.items() if lowering.alive(position, depth + 1)
-    ]
+    highest = lowering.highest(depth + 1)
+    others = [(sort, position) for sort, position in shape.others if position.height <= highest]
+    keys = [key for key, position in shape.properties.items() if position.height <= highest]
     if shape.is_full:
         keys, others = [key for key in keys if key in shape.required], []
     if not keys and not others:
         return int(lowering.store.concat([pieces.open("{"), pieces.close_brace]))
-    first = lowering.store.rule("OBJECT")
-    lowering.later(lambda: _define(lowering, shape, depth, first, keys, others))
-    counters: tuple[int, ...] = (0, 0, 0) if keys else ()
+    store = lowering.store
+    rule = store.rule("MEMBER" if keys or shape.duties or shape.kept is not None else "MEMBERS")
+    lowering.later(lambda: _define(lowering, shape, depth, rule, keys, others))
+    may_be_empty = not (shape.required or shape.min or shape.duties)
+    param = 0
     if shape.kept is not None:
-        counters = (0, 0, *_counters(lowering, shape.kept, depth, keys).start())
-    start = lowering.store.call(first, lowering.param(counters))
-    return int(lowering.store.concat([pieces.open("{"), start]))
+        clauses = _counters(lowering, shape.kept, depth, keys)
+        param = store.param(counters=(0, 0, *clauses.start()))
+        may_be_empty = may_be_empty and clauses.holds_at_first
+    inside = store.concat([pieces.first_lead(depth), store.call(rule, param)])
+    if may_be_empty:
+        inside = store.union([pieces.close_brace, inside])
+    return int(store.concat([pieces.open("{"), inside]))
 
 
 def _define(
     lowering: Lowering,
     shape: ObjectShape,
     depth: int,
-    first: int,
+    rule: int,
     keys: list[str],
     others: list[tuple[KeySort, Position]],
 ) -> None:
     store, pieces = lowering.store, lowering.pieces
     quote, quote_colon, space = pieces.quote, pieces.quote_colon, pieces.space
     concat, term, literal = store.concat, lowering.term, pieces.literal
-    properties = shape.properties
-    members = [
-        concat([quote, literal(key), quote_colon, term(properties[key], depth + 1), space])
-        for key in keys
-    ]
+    values = [term(shape.properties[key], depth + 1) for key in keys]
+    spelled = [literal(key) for key in keys]
+    members = store.members(spelled, values, quote, quote_colon, space)
 
     def written(sorts: list[tuple[KeySort, Position]]) -> list[int]:
         return [
@@ -125,16 +125,14 @@ def _define(
         )
     most = None if shape.max is None else shape.max - len(required)
     if not members and not found and clauses is None:
-        _define_uniform(lowering, first, store.union(undeclared), depth, least, most)
+        _define_uniform(lowering, rule, store.union(undeclared), depth, least, most)
         return
     count = _Count(least, most, len(members) - len(required), bool(undeclared))
     order = _any_order if lowering.any_order else _in_order
     alternatives, ended, more = order(variants, required, free, count)
-    empty = not required and not least and not found
     if clauses is not None:
-        empty = empty and clauses.holds_at_first
         found = clauses.ended()
-    _define_rules(lowering, depth, first, alternatives, [*ended, *found], more, empty, bool(found))
+    _define_rules(lowering, depth, rule, alternatives, [*ended, *found], more, bool(found))
 
 
 def _counters(lowering: Lowering, kept: Kept, depth: int, keys: list[str]) -> ClauseCounters:
@@ -145,7 +143,7 @@ def _counters(lowering: Lowering, kept: Kept, depth: int, keys: list[str]) -> Cl
 
 def _define_uniform(
     lowering: Lowering,
-    first: int,
+    rule: int,
     member: int,
     depth: int,
     least: int,
@@ -153,12 +151,10 @@ def _define_uniform(
 ) -> None:
     """Objects without declared properties: nothing to remember but how many there are."""
     store, pieces = lowering.store, lowering.pieces
-    lead, comma, close = pieces.first_lead(depth), pieces.comma(depth), pieces.close("}", depth)
-    following = store.concat([comma, member])
+    following = store.concat([pieces.comma(depth), member])
     left = None if most is None else most - 1
     more = store.repeat(following, max(0, least - 1), left)
-    body = store.concat([lead, member, more, close])
-    store.define(first, body if least else store.union([pieces.close_brace, body]))
+    store.define(rule, store.concat([member, more, pieces.close("}", depth)]))
 
 
 class _Count:
@@ -282,17 +278,16 @@ def _any_order(
 def _define_rules(
     lowering: Lowering,
     depth: int,
-    first: int,
+    rule: int,
     alternatives: list[Any],
     ended: list[Any],
     more: list[list[Any]],
-    may_be_empty: bool,
     claiming: bool,
 ) -> None:
-    """The three rules; see `_Rules`."""
+    """The two rules; see `_Rules`."""
     store, pieces = lowering.store, lowering.pieces
     empty = store.EMPTY
-    rest, after_comma = store.rule("MEMBERS"), store.rule("MEMBER")
+    rest = store.rule("MEMBERS")
     close, comma = pieces.close("}", depth), pieces.comma(depth)
     goes_on = [
         (member, rest, empty, conditions, updates) for member, conditions, updates in alternatives
@@ -305,13 +300,7 @@ def _define_rules(
         [
             *dead,
             (close, -1, empty, ended, []),
-            *((comma, after_comma, empty, conditions, []) for conditions in more),
+            *[(comma, rule, empty, conditions, []) for conditions in more],
         ],
     )
-    store.define_template(after_comma, goes_on)
-    lead = pieces.first_lead(depth)
-    if lead != empty:
-        goes_on = [(store.concat([lead, head]), *others) for head, *others in goes_on]
-    if may_be_empty:
-        goes_on = [(pieces.close_brace, -1, empty, [], []), *goes_on]
-    store.define_template(first, goes_on)
+    store.define_template(rule, goes_on)

@@ -8,7 +8,7 @@ it, a least fixpoint over the members that shapes require, and INFINITE where th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from grammaton.errors import UnsatisfiableGrammar
@@ -33,7 +33,7 @@ class ArrayShape:
     (index or None for the rest, position, duties that it is claimed for, number of its value).
     """
 
-    __slots__ = ("duties", "max", "min", "prefix", "rest", "variants")
+    __slots__ = ("duties", "max", "min", "prefix", "rest", "term", "variants")
 
     def __init__(
         self,
@@ -50,12 +50,18 @@ class ArrayShape:
         self.max = most
         self.duties = duties or []
         self.variants = variants
+        self.term: int | None = None
 
     def item(self, i: int) -> Position | None:
         """The position of item i; None when there can be none."""
         if self.max is not None and i >= self.max:
             return None
         return self.prefix[i] if i < len(self.prefix) else self.rest
+
+    @property
+    def is_free(self) -> bool:
+        """Whether an array needs no items."""
+        return not self.min and not self.duties
 
     def required(self) -> Iterator[Position | None]:
         """The positions that every array of this shape has."""
@@ -64,13 +70,11 @@ class ArrayShape:
         if self.max is not None and self.max < self.min:
             yield None
 
-    def members(self) -> Iterator[Position]:
+    def members(self) -> Collection[Position]:
         """All positions inside."""
-        yield from self.prefix
-        if self.rest is not None:
-            yield self.rest
-        for _, position, _, _ in self.variants or ():
-            yield position
+        members = [*self.prefix] if self.rest is None else [*self.prefix, self.rest]
+        members += [position for _, position, _, _ in self.variants or ()]
+        return members
 
     def claims(self) -> Iterator[tuple[Position, tuple[int, ...]]]:
         """What can be claimed for duties."""
@@ -81,22 +85,22 @@ class ArrayShape:
 class ObjectShape:
     """Objects: positions of declared properties in order, of the others by the sort of their key.
 
-    `required` holds the keys that must be there, each with the pointer of the schema that says so;
-    undeclared ones are properties too, after the declared, if they can be there at all. `min` and
-    `max` count properties; `counted` is the pointer of the keyword that sets the least. Each of
-    the `duties` needs a property that is claimed for it: `claimed` are (declared key or sort of
-    another, position, duties). `kept` are choices that are not multiplied out.
+    `required` holds the keys that must be there, each with the schema that says so; undeclared ones
+    are properties too, after the declared, if they can be there at all. `min` and `max` count
+    properties; `counted` is the pointer of the keyword that sets the least. Each of the `duties`
+    needs a property that is claimed for it: `claimed` are (declared key or sort of another,
+    position, duties). `kept` are choices that are not multiplied out.
     """
 
     __slots__ = (
         *("claimed", "counted", "duties", "kept", "max", "min", "others", "properties"),
-        "required",
+        *("required", "term"),
     )
 
     def __init__(
         self,
         properties: dict[str, Position],
-        required: dict[str, str],
+        required: dict[str, Node],
         others: list[tuple[KeySort, Position]],
         least: int,
         most: int | None,
@@ -113,16 +117,21 @@ class ObjectShape:
         self.duties = duties or []
         self.claimed = claimed or []
         self.kept: Kept | None = None
+        self.term: int | None = None
 
-    def members(self) -> Iterator[Position]:
+    @property
+    def is_free(self) -> bool:
+        """Whether an object needs no properties, and there is nothing else to it."""
+        return not (self.required or self.min or self.duties) and self.kept is None
+
+    def members(self) -> Collection[Position]:
         """All positions inside."""
-        yield from self.properties.values()
-        for _, position in self.others:
-            yield position
-        for _, position, _ in self.claimed:
-            yield position
-        if self.kept is not None:
-            yield from self.kept.positions()
+        properties = self.properties.values()
+        if not self.others and not self.claimed and self.kept is None:
+            return properties
+        members = [*properties, *[position for _, position in self.others]]
+        members += [position for _, position, _ in self.claimed]
+        return members if self.kept is None else [*members, *self.kept.positions()]
 
     @property
     def is_full(self) -> bool:
@@ -145,10 +154,12 @@ class Position:
         height: least nesting of a value, INFINITE for none.
         finite: all its values, while they are few and listed; None otherwise.
         reasons: (pointer, explanation) of branches and kinds that turned out empty.
+        term: what it is lowered to, once it is; not where texts are indented. Shapes have one, too.
     """
 
     __slots__ = (
         *("arrays", "expanded", "finite", "height", "nodes", "objects", "reasons", "scalars"),
+        "term",
     )
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
@@ -160,6 +171,7 @@ class Position:
         self.height = INFINITE
         self.finite: list[Any] | None = []
         self.reasons: list[tuple[str, str]] = []
+        self.term: int | None = None
 
     @property
     def shapes(self) -> list[Shape]:
@@ -173,14 +185,14 @@ class Position:
 Shape = ArrayShape | ObjectShape
 
 
-def required_members(shape: Shape) -> Iterator[Position | None]:
+def required_members(shape: Shape) -> Iterable[Position | None]:
     """The members that every value of a shape has; None for one that cannot be."""
     if isinstance(shape, ArrayShape):
         return shape.required()
-    return (shape.properties.get(key) for key in shape.required)
+    return map(shape.properties.get, shape.required)
 
 
-def deciding_members(shape: Shape) -> Iterator[Position | None]:
+def deciding_members(shape: Shape) -> Iterable[Position | None]:
     """The members that decide whether a shape holds any value."""
     if shape.duties or (
         isinstance(shape, ObjectShape)
@@ -192,6 +204,8 @@ def deciding_members(shape: Shape) -> Iterator[Position | None]:
 
 def shape_height(shape: Shape) -> int:
     """Least nesting of a value of a shape: one more than the members that it needs."""
+    if shape.is_free:
+        return 1
     inner = 0
     for member in required_members(shape):
         inner = max(inner, INFINITE if member is None else member.height)
@@ -223,15 +237,14 @@ def _optional_height(shape: ObjectShape) -> int:
     return min([fewest, *(position.height for _, position in shape.others)])
 
 
-def settle(positions: list[Position]) -> None:
+def settle(positions: Iterable[Position]) -> None:
     """Computes the least heights; members first is the fastest order."""
+    open_still = [position for position in positions if position.height > 1]
     changed = True
     while changed:
         changed = False
-        for position in positions:
+        for position in open_still:
             best = position.height
-            if not best:
-                continue
             for shape in position.shapes:
                 best = min(best, shape_height(shape))
             if best < position.height:
@@ -282,12 +295,12 @@ def _missing(position: Position, shape: Shape) -> UnsatisfiableGrammar:
             f"and at least {max(len(shape.required), shape.min)} must",
             pointer=position.pointer,
         )
-    for key, pointer in shape.required.items():
+    for key, owner in shape.required.items():
         member = shape.properties.get(key)
         if member is None or member.height >= INFINITE:
             return UnsatisfiableGrammar(
                 f"no value can satisfy the schema: {key!r} is required and can't be there",
-                pointer=f"{pointer}/required",
+                pointer=f"{owner.pointer}/required",
             )
     if shape.duties:
         return UnsatisfiableGrammar(

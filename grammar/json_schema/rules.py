@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import TypeVar
 
 from grammaton.grammar.json_schema.arrays import array_body
 from grammaton.grammar.json_schema.normal import Normaliser
@@ -17,11 +18,13 @@ from grammaton.grammar.json_schema.objects import object_term
 from grammaton.grammar.json_schema.positions import (
     INFINITE,
     ArrayShape,
+    ObjectShape,
     Position,
-    Shape,
     shape_height,
 )
 from grammaton.grammar.json_schema.text import MAX_INDENTED_DEPTH, TextPieces
+
+_Shape = TypeVar("_Shape", ArrayShape, ObjectShape)
 
 
 class Lowering:
@@ -38,9 +41,8 @@ class Lowering:
         self.strings = normaliser.strings
         self.any_order = any_order
         self.indented = pieces.indent is not None
-        self._deepest = MAX_INDENTED_DEPTH if self.indented else INFINITE - 1
+        self.deepest = MAX_INDENTED_DEPTH if self.indented else INFINITE - 1
         self._terms: dict[tuple[Position, int], int] = {}
-        self._params: dict[tuple[int, ...], int] = {(): 0}
         self._queue: deque[Callable[[], None]] = deque()
 
     def start(self, root: Position) -> int:
@@ -54,21 +56,20 @@ class Lowering:
         """Queues the definition of a rule."""
         self._queue.append(define)
 
-    def param(self, counters: tuple[int, ...]) -> int:
-        """The parameter with these counters and no bits."""
-        param = self._params.get(counters)
-        if param is None:
-            param = self._params[counters] = self.store.param(counters=counters)
-        return param
+    def highest(self, depth: int) -> int:
+        """The height of the values that can stand at a depth."""
+        return self.deepest - depth if self.indented else self.deepest
 
     def alive(self, position: Position, depth: int) -> bool:
         """Whether a value of the position can stand at this depth."""
-        return position.height + (depth if self.indented else 0) <= self._deepest
+        return position.height <= self.highest(depth)
 
     def term(self, position: Position, depth: int) -> int:
         """The term of a value of a position."""
         if not self.indented:
-            depth = 0
+            if position.term is None:
+                position.term = self._make(position, 0)
+            return position.term
         key = (position, depth)
         term = self._terms.get(key)
         if term is None:
@@ -77,20 +78,30 @@ class Lowering:
 
     def _make(self, position: Position, depth: int) -> int:
         parts = list(position.scalars)
-        arrays = [shape for shape in position.arrays if self._fits(shape, depth)]
-        objects = [shape for shape in position.objects if self._fits(shape, depth)]
-        shared = len(parts) + len(arrays) + len(objects) > 1 and bool(arrays or objects)
-        parts.extend(self._array(shape, depth) for shape in arrays)
-        parts.extend(object_term(self, shape, depth) for shape in objects)
+        scalars = len(parts)
+        highest = self.highest(depth)
+        for array in position.arrays:
+            if shape_height(array) <= highest:
+                parts.append(self._shape(array, depth, self._array))
+        for shape in position.objects:
+            if shape_height(shape) <= highest:
+                parts.append(self._shape(shape, depth, self._object))
         if len(parts) == 1:
             return parts[0]
         union = int(self.store.union(parts))
-        return self.pieces.frame("VALUE", union) if shared else union
+        return self.pieces.frame("VALUE", union) if len(parts) > scalars else union
 
-    def _fits(self, shape: Shape, depth: int) -> bool:
-        return shape_height(shape) + depth <= self._deepest
+    def _shape(self, shape: _Shape, depth: int, make: Callable[[_Shape, int], int]) -> int:
+        if self.indented:
+            return make(shape, depth)
+        if shape.term is None:
+            shape.term = make(shape, depth)
+        return shape.term
 
     def _array(self, shape: ArrayShape, depth: int) -> int:
         rule = self.store.rule("ARRAY")
         self.later(lambda: self.store.define(rule, array_body(self, shape, depth)))
         return int(self.store.concat([self.pieces.open("["), self.store.call(rule)]))
+
+    def _object(self, shape: ObjectShape, depth: int) -> int:
+        return object_term(self, shape, depth)

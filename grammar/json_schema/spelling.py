@@ -23,26 +23,38 @@ from grammaton.errors import GrammatonError
 Escapes = Literal["any", "canonical"]
 
 
-class Spelling:
-    """Spells decoded texts in one store.
-
-    Args:
-        escapes, ensure_ascii: see the module's docstring.
+def check_spelling(escapes: object, ensure_ascii: object) -> None:
+    """Refuses what these options can't be.
 
     Raises:
         GrammatonError: an option has a value it can't have.
     """
+    if not isinstance(escapes, str) or escapes not in ("any", "canonical"):
+        raise GrammatonError(f'escapes is "any" or "canonical", not {escapes!r}')
+    if not isinstance(ensure_ascii, bool):
+        raise GrammatonError(f"ensure_ascii is True or False, not {ensure_ascii!r}")
+
+
+class Spelling:
+    """Spells decoded texts in one store.
+
+    Args:
+        escapes, ensure_ascii: see the module's docstring; checked.
+    """
 
     def __init__(self, store: Any, escapes: Escapes, ensure_ascii: bool) -> None:
-        if escapes not in ("any", "canonical"):
-            raise GrammatonError(f'escapes is "any" or "canonical", not {escapes!r}')
-        if not isinstance(ensure_ascii, bool):
-            raise GrammatonError(f"ensure_ascii is True or False, not {ensure_ascii!r}")
         self.store = store
         self._canonical = escapes == "canonical"
         self._ascii = ensure_ascii
         self._free = not self._canonical and not ensure_ascii
         self._spelled: int | None = None
+
+    def on(self, store: Any) -> Spelling:
+        """This spelling in a copy of its store."""
+        spelling = object.__new__(Spelling)
+        spelling.__dict__.update(self.__dict__)
+        spelling.store = store
+        return spelling
 
     def texts(self, texts: Sequence[str]) -> int:
         """The spellings of some texts, without quotes."""

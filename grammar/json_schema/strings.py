@@ -13,23 +13,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from grammaton._core import Recognizer, TermStore
 from grammaton.errors import GrammarError
 from grammaton.grammar.json_schema.content import json_content_frame
 from grammaton.grammar.json_schema.formats import IRREGULAR_FORMATS, format_term
 from grammaton.grammar.json_schema.regex_format import regex_frame
-from grammaton.grammar.json_schema.text import TextPieces
+from grammaton.grammar.json_schema.text import TextPieces, copied
 from grammaton.grammar.regex import pattern_term
 
 if TYPE_CHECKING:
     from grammaton.grammar.json_schema.nodes import Node
 
 
-@dataclass(frozen=True)
-class StringFacts:
+class StringFacts(NamedTuple):
     """A conjunction: lengths, patterns and formats, those it lacks, values it is not."""
 
     min: int = 0
@@ -56,8 +54,7 @@ class StringFacts:
         return self.formats[0] if self == StringFacts(formats=self.formats[:1]) else None
 
 
-@dataclass(frozen=True)
-class KeySort:
+class KeySort(NamedTuple):
     """Keys of undeclared properties: none of `excluded`, by the patterns found in them or not.
 
     `within` are terms of decoded texts that the keys are in; `named` are schemas of keys for which
@@ -77,6 +74,9 @@ class KeySort:
         return not (self.found or self.missing or self.within or self.irregular)
 
 
+ANY_KEY = KeySort(frozenset())
+
+
 class StringTexts:
     """Builds the terms of strings in one store; each distinct language is made once."""
 
@@ -89,6 +89,21 @@ class StringTexts:
         self._keys: dict[KeySort, int] = {}
         self._sorts: dict[KeySort, int] = {}
         self._irregular: dict[str, int] = {}
+        self._any: int | None = None
+
+    def on(self, pieces: TextPieces) -> StringTexts:
+        """These texts, and those made so far, in a copy of their store."""
+        texts = object.__new__(StringTexts)
+        texts.__dict__.update(copied(self))
+        texts.pieces, texts.store = pieces, pieces.store
+        return texts
+
+    @property
+    def any_string(self) -> int:
+        """A string value, quotes included."""
+        if self._any is None:
+            self._any = self.string(StringFacts())
+        return self._any
 
     def string(self, facts: StringFacts) -> int:
         """A string value with these facts, quotes included; NOTHING if there is none."""
@@ -180,7 +195,7 @@ class StringTexts:
             return True
         name = facts.irregular
         if name is not None:
-            others = replace(facts, formats=tuple(each for each in facts.formats if each != name))
+            others = facts._replace(formats=tuple(each for each in facts.formats if each != name))
             return _is_irregular(name, value) and self.holds(others, value)
         return self._matches(self.text(facts), value)
 
@@ -189,11 +204,7 @@ class StringTexts:
         return self._matches(self.pattern(pattern), value)
 
     def _matches(self, term: int, value: str) -> bool:
-        for byte in value.encode("utf-8", "surrogatepass"):
-            term = self.store.derivative(term, byte)
-            if term == self.store.NOTHING:
-                return False
-        return bool(self.store.is_nullable(term))
+        return bool(self.store.matches(term, value.encode("utf-8", "surrogatepass")))
 
     def values(self, values: Sequence[str]) -> int:
         """One of finitely many strings, quotes included."""

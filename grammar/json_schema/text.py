@@ -36,11 +36,8 @@ class TextPieces:
 
     Args:
         store: the term store to build in.
-        whitespace: see the module's docstring.
-        escapes, ensure_ascii: see `spelling`.
-
-    Raises:
-        GrammatonError: an option has a value it can't have.
+        whitespace: see the module's docstring; checked.
+        escapes, ensure_ascii: see `spelling`; checked.
     """
 
     def __init__(
@@ -54,18 +51,12 @@ class TextPieces:
         self.store = store
         self.indent: int | None = None
         self.space: int = store.EMPTY
-        if isinstance(whitespace, bool) or not isinstance(whitespace, (int, str)):
-            raise _bad_whitespace(whitespace)
         if isinstance(whitespace, int):
-            if whitespace < 0:
-                raise _bad_whitespace(whitespace)
             self.indent = whitespace
         elif whitespace == "flexible":
             blank = store.chars([(9, 10), (13, 13), (32, 32)])
             run = self.frame("WS", store.repeat(blank, 1, MAX_WHITESPACE))
             self.space = store.union([store.EMPTY, run])
-        elif whitespace != "compact":
-            raise _bad_whitespace(whitespace)
         self.quote: int = store.literal(b'"')
         self.any_char: int = store.chars([(0, 0x10FFFF)])
         self.spelling = Spelling(store, escapes, ensure_ascii)
@@ -81,6 +72,16 @@ class TextPieces:
         self._open_bracket: int = store.concat([store.literal(b"["), self.space])
         self._flat_comma: int = store.concat([self._comma, self.space])
         self._string: int | None = None
+        self.null: int = store.literal(b"null")
+        self.booleans: int = store.union([store.literal(b"true"), store.literal(b"false")])
+
+    def on(self, store: Store) -> TextPieces:
+        """These pieces in a copy of their store."""
+        pieces = object.__new__(TextPieces)
+        pieces.__dict__.update(self.__dict__)
+        pieces.store, pieces.spelling = store, self.spelling.on(store)
+        pieces.lift = pieces.spelling.lift
+        return pieces
 
     def frame(self, name: str, body: int) -> int:
         """A call of a new rule with this body."""
@@ -132,7 +133,21 @@ class TextPieces:
         return int(self.store.literal(b"\n" + b" " * (self.indent * depth)))
 
 
-def _bad_whitespace(value: object) -> GrammatonError:
-    return GrammatonError(
-        f'whitespace is "flexible", "compact" or an indent width of at least 0, not {value!r}'
-    )
+def copied(builder: object) -> dict[str, Any]:
+    """What a builder of terms knows, for another one in a copy of its store."""
+    known = builder.__dict__
+    return {name: each.copy() if isinstance(each, dict) else each for name, each in known.items()}
+
+
+def check_whitespace(value: object) -> None:
+    """Refuses what is no white space option.
+
+    Raises:
+        GrammatonError: it is none.
+    """
+    if value in ("flexible", "compact") and isinstance(value, str):
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise GrammatonError(
+            f'whitespace is "flexible", "compact" or an indent width of at least 0, not {value!r}'
+        )

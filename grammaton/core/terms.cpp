@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <bit>
@@ -410,6 +411,23 @@ void bind_terms(nb::module_& m) {
           "complement", [](TermStore& s, std::uint64_t t) { return s.complement(checked(s, t)); },
           arg("term"))
       .def(
+          "members",
+          [](TermStore& s, const Ids& keys, const Ids& values, std::uint64_t before, std::uint64_t between, std::uint64_t after) {
+            if (keys.size() != values.size())
+              throw GrammarFault("members() takes as many values as keys");
+            const Term open = checked(s, before);
+            const Term middle = checked(s, between);
+            const Term close = checked(s, after);
+            std::vector<Term> made;
+            made.reserve(keys.size());
+            for (std::size_t i = 0; i < keys.size(); ++i) {
+              const Term rest = s.concat(middle, s.concat(checked(s, values[i]), close));
+              made.push_back(s.concat(open, s.concat(checked(s, keys[i]), rest)));
+            }
+            return made;
+          },
+          arg("keys"), arg("values"), arg("before"), arg("between"), arg("after"))
+      .def(
           "repeat",
           [](TermStore& s, std::uint64_t t, std::uint64_t min,
              const std::optional<std::uint64_t>& max) {
@@ -548,6 +566,15 @@ void bind_terms(nb::module_& m) {
           },
           arg("term"), arg("byte"))
       .def(
+          "matches",
+          [](TermStore& s, std::uint64_t t, const nb::bytes& text) {
+            Term term = checked(s, t);
+            if (s.has(term, kHasCall)) throw GrammarFault("matches() takes a regular term");
+            for (const char c : view(text)) term = s.step(term, static_cast<unsigned char>(c));
+            return s.nullable(term);
+          },
+          arg("term"), arg("text"))
+      .def(
           "node", [](TermStore& s, std::uint64_t t) { return node_tuple(s, t); }, arg("term"))
       .def(
           "rule_name", [](TermStore& s, std::uint64_t rule) { return rule_name(s, rule); },
@@ -567,6 +594,11 @@ void bind_terms(nb::module_& m) {
       .def(
           "param_value", [](TermStore& s, std::uint64_t param) { return param_tuple(s, param); },
           arg("param"))
+      .def("keep", &keep)
+      .def(
+          "copy",
+          [](const TermStore& s, const nb::object& limits) { return s.copy(limits_of(limits)); },
+          arg("limits") = nb::none())
       .def("__len__", &TermStore::size);
 
   nb::class_<Recognizer>(m, "Recognizer")

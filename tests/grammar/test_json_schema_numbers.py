@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grammaton._core import Recognizer, TermStore
+from grammaton._core import Recognizer
 from grammaton.errors import UnsatisfiableGrammar
-from grammaton.grammar.json_schema import lower_json_schema
+from grammaton.grammar.json_schema import grammar_from_json_schema
 
 PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 SCIENTIFIC = re.compile(r"-?[1-9](\.[0-9]+)?e([+-])([0-9]{1,3})")
@@ -29,9 +29,8 @@ GRID = [
 
 
 def recognizer(schema: dict[str, Any]) -> Recognizer | None:
-    store = TermStore()
     try:
-        return Recognizer(store, lower_json_schema(store, schema))
+        return Recognizer(*grammar_from_json_schema(schema))
     except UnsatisfiableGrammar:
         return None
 

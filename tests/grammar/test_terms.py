@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from grammaton._core import TermStore
+from grammaton._core import Recognizer, TermStore
 from grammaton.errors import GrammarError
 from tests.reference import ReferenceStore
 from tests.reference_language import Language
@@ -362,3 +362,55 @@ def test_multiples_within_a_range_of_lengths(
 def test_bad_multiples(divisor: int, places: int) -> None:
     with pytest.raises((GrammarError, TypeError)):
         TermStore().multiples(divisor, places)
+
+
+def test_members_are_keys_with_values() -> None:
+    store = TermStore()
+    quote, colon = store.literal(b'"'), store.literal(b'":')
+    values = [store.literal(b"1"), store.literal(b"2")]
+    keys = [store.json(store.literal(key.encode())) for key in ("a", "é")]
+    made = store.members(keys, values, quote, colon, store.EMPTY)
+    for term, good in zip(made, ('"a":1', '"é":2'), strict=True):
+        assert store.matches(term, good.encode())
+        assert store.matches(term, good.replace("é", r"\u00e9").encode())
+        assert not store.matches(term, good[:-1].encode())
+    with pytest.raises(GrammarError, match="as many"):
+        store.members(keys[:1], values, quote, colon, store.EMPTY)
+
+
+def test_copies_of_a_kept_store() -> None:
+    kept = TermStore()
+    spaces, nest = kept.rule("SPACES"), kept.rule("NEST")
+    kept.define(spaces, kept.repeat(kept.literal(b" "), 1, 3))
+    blank = kept.union([kept.EMPTY, kept.call(spaces)])
+    inner = kept.union([kept.EMPTY, kept.call(nest)])
+    kept.define(nest, kept.concat([kept.literal(b"("), blank, inner, kept.literal(b")")]))
+    kept.keep()
+    for _ in range(2):  # copies do not change what is kept
+        store = kept.copy()
+        assert len(store) == len(kept)
+        digits = store.rule("DIGITS")
+        store.define(digits, store.union([store.EMPTY, store.chars([(48, 57)])]))
+        start = store.concat([store.call(nest), blank, store.call(digits)])
+        other = TermStore()
+        for each in (Recognizer(store, start), Recognizer(other, other.import_term(store, start))):
+            for text in (b"()", b"(( ))", b"(   ) 7", b"( ( ))9"):
+                assert each.accepts(text)
+            for text in (b"", b"(    )", b"() 77", b"(()"):
+                assert not each.accepts(text)
+
+
+def test_what_can_not_be_kept() -> None:
+    store = TermStore()
+    store.define(store.rule("empty"), store.union([store.EMPTY, store.literal(b"a")]))
+    with pytest.raises(GrammarError, match="may be empty"):
+        store.keep()
+    store = TermStore()
+    endless = store.rule("endless")
+    store.define(endless, store.concat([store.literal(b"a"), store.call(endless)]))
+    with pytest.raises(GrammarError, match="no text"):
+        store.keep()
+    store = TermStore()
+    store.rule("undefined")
+    with pytest.raises(GrammarError, match="no body"):
+        store.keep()
