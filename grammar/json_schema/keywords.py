@@ -103,15 +103,22 @@ def _most(node: Node, keyword: str, value: Any) -> int | None:
     return None if number is not None and number > MOST_COUNTED else _count(node, keyword, value)
 
 
-def _require_json(value: Any, pointer: str) -> None:
+def _require_json(value: Any, above: Node, *path: str | int) -> None:
     """Refuses what is no JSON value anywhere inside: NaN, an infinity, a Python object."""
-    kind_of(value, pointer)
+    if isinstance(value, str):
+        return
     if isinstance(value, list):
         for index, item in enumerate(value):
-            _require_json(item, f"{pointer}/{index}")
-    elif isinstance(value, dict):
+            _require_json(item, above, *path, index)
+        return
+    try:
+        kind_of(value, "")
+    except GrammarError as error:
+        pointer = "".join(f"/{escape(str(each))}" for each in path)
+        raise GrammarError(error.message, pointer=above.pointer + pointer) from None
+    if isinstance(value, dict):
         for key, item in value.items():
-            _require_json(item, f"{pointer}/{escape(key)}")
+            _require_json(item, above, *path, key)
 
 
 def _type(nodes: Nodes, node: Node, value: Any) -> None:
@@ -133,20 +140,23 @@ def _type(nodes: Nodes, node: Node, value: Any) -> None:
 def _enum(nodes: Nodes, node: Node, value: Any) -> None:
     if not isinstance(value, list):
         raise bad(node, "enum", "an array", value)
-    _require_json(value, f"{node.pointer}/enum")
+    _require_json(value, node, "enum")
     node.values = [*(node.values or ()), ("enum", value)]
 
 
 def _const(nodes: Nodes, node: Node, value: Any) -> None:
-    _require_json(value, f"{node.pointer}/const")
+    _require_json(value, node, "const")
     node.values = [*(node.values or ()), ("const", [value])]
 
 
 def _reference(nodes: Nodes, node: Node, value: Any) -> None:
     if not isinstance(value, str):
         raise bad(node, "$ref", "a URI reference, so a string", value)
-    address = nodes.document.resolve(value, node.resource, f"{node.pointer}/$ref")
-    _also(node, [nodes.node(*address)])
+    target = nodes.referred.get((value, node.resource))
+    if target is None:
+        address = nodes.document.resolve(value, node.resource, f"{node.pointer}/$ref")
+        target = nodes.referred[value, node.resource] = nodes.node(*address)
+    _also(node, [target])
 
 
 def _dynamic_reference(nodes: Nodes, node: Node, value: Any) -> None:

@@ -148,18 +148,13 @@ class Merger:
     ) -> None:
         """The values of enum and const that satisfy the whole branch."""
         owner, keyword, candidates = self._candidates(flat)
-        pointer = (
-            f"{owner.pointer}/{keyword}"
-            if owner.id > 0 and owner.raw is not True
-            else owner.pointer
-        )
         texts: dict[str, None] = {}
         numbers: dict[Any, None] = {}
         containers: dict[Any, Any] = {}
         filters = [node for node in flat if _filters(node, owner)]
         found = False
         for value in candidates:
-            kind = kind_of(value, pointer)
+            kind = kind_of(value, "")
             if not kind & kinds or not self._fits(value, filters, pending):
                 continue
             found = True
@@ -184,6 +179,10 @@ class Merger:
             position.scalars[self.numbers.values(tuple(numbers), integer=not kinds & FRACTION)] = (
                 None
             )
+        if found and not containers:
+            return
+        of_document = owner.id > 0 and owner.raw is not True
+        pointer = f"{owner.pointer}/{keyword}" if of_document else owner.pointer
         for value in containers.values():
             node = self.nodes.constant(value, pointer)
             if isinstance(value, list):

@@ -237,12 +237,16 @@ class Nodes:
 
     Args:
         read: parses the keywords of a node (keywords.py).
+
+    Attributes:
+        referred: what references lead to, by the resource that they stand in.
     """
 
     def __init__(self, document: Document, read: Callable[[Nodes, Node], None]) -> None:
         self.document = document
         self._read = read
         self._by_place: dict[tuple[int, int], Node] = {}
+        self.referred: dict[tuple[str, Resource], Node] = {}
         self._negations: dict[Node, Node] = {}
         self._count = 0
         self.anything = self._new(True, "", document.resource)

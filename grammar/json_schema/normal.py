@@ -222,7 +222,6 @@ class Normaliser:
     def _never(self, node: Node) -> Position:
         position = Position((node,))
         position.expanded = True
-        position.reasons.append((node.pointer, "nothing is allowed there"))
         return position
 
     def expand(self, position: Position) -> None:
@@ -240,8 +239,11 @@ class Normaliser:
         position.scalars.pop(store.NOTHING, None)
         if position.scalars:
             position.height = 0
-        elif any(shape.is_free for shape in position.shapes):
-            position.height = 1
+            return
+        for shape in position.shapes:
+            if shape.is_free:
+                position.height = 1
+                return
 
     def _expand_branches(self, position: Position) -> None:
         for branch in self._all_branches(position):

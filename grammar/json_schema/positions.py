@@ -263,7 +263,12 @@ def contradiction(root: Position) -> UnsatisfiableGrammar:
                 return UnsatisfiableGrammar(
                     f"no value can satisfy the schema: {reason}", pointer=pointer
                 )
-            return UnsatisfiableGrammar("no value can satisfy the schema", pointer=position.pointer)
+            reason = (
+                ": nothing is allowed there" if position.nodes and position.nodes[0].never else ""
+            )
+            return UnsatisfiableGrammar(
+                f"no value can satisfy the schema{reason}", pointer=position.pointer
+            )
         shape = shapes[0]
         culprit = None
         for member in required_members(shape):
