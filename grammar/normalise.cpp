@@ -504,7 +504,7 @@ void keep(TermStore& source) {
   target.merge_keys();
   for (const Rule rule : order) {
     const RuleInfo& info = source.rule_info(rule);
-    if (!info.defined || info.is_template)
+    if (!info.defined || info.is_template || info.inherits)
       throw GrammarFault("rule `" + info.name + "` cannot be kept: it has no body of its own");
     source.call(rule);
   }
