@@ -412,7 +412,8 @@ void bind_terms(nb::module_& m) {
           arg("term"))
       .def(
           "members",
-          [](TermStore& s, const Ids& keys, const Ids& values, std::uint64_t before, std::uint64_t between, std::uint64_t after) {
+          [](TermStore& s, const Ids& keys, const Ids& values, std::uint64_t before,
+             std::uint64_t between, std::uint64_t after) {
             if (keys.size() != values.size())
               throw GrammarFault("members() takes as many values as keys");
             const Term open = checked(s, before);
