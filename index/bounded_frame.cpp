@@ -28,6 +28,8 @@ constexpr std::size_t kMostStates = 3000;
 constexpr std::uint32_t kLongNeed = 16;
 // References with at most this many tokens list all of them.
 constexpr std::size_t kListedTokens = 1024;
+// As for frames of any length.
+constexpr std::uint32_t kWideSubtree = 256;
 // Unions of more terms keep their counts: they are enumerations.
 constexpr std::size_t kFewOperands = 64;
 
@@ -296,12 +298,82 @@ std::shared_ptr<const FrameMask> Walker::measure(
     return true;
   };
   std::vector<Visit> stack{{place.node, form.reference, form.meter, 0}};
+  const auto visit = [&](const Visit& at, std::uint32_t child, Term term, Term meter) {
+    count_nodes(stats_.study_nodes);
+    Visit next{child, term, meter, at.items};
+    if (at.meter == form.meter && next.meter != kEmpty) ++next.items;
+    const Trie::Node& below = trie.node(child);
+    const bool ends = form.closed && next.term == kEmpty;
+    if (below.entry_begin != below.entry_end) {
+      const std::uint32_t more = ends ? 0 : distance(next.term, next.meter);
+      for (const Entry& entry : trie.entries_at(child)) {
+        if (ends) {
+          bounds.ending.push_back({next.items, entry.token});
+        } else if (more == kNone) {
+          set_bit(inside.data(), entry.token);
+          unsure.push_back({entry.token, entry.start + top.depth, 0});
+        } else {
+          take(entry, next.items + more, below.characters - top.characters);
+        }
+      }
+    }
+    if (below.child_begin == below.child_end) return;
+    if (store_.nullable(next.term)) exits.push_back(next);
+    if (!ends) stack.push_back(next);
+  };
+  // As in study(): all but what characters begin that are not looped on.
+  std::vector<Entry> passed;
+  std::vector<std::uint32_t> others;
+  const auto take_but_others = [&](const Visit& at) {
+    const auto found = loops.find(at.term);
+    if (found == loops.end() || at.meter != form.meter) return false;
+    const Letters& looped = found->second.all(store_);
+    const std::uint32_t more = distance(at.term, at.meter);
+    if (more == kNone || (form.lifted && looped.has('\\')) ||
+        !trie.find_others(at.node, looped, others)) {
+      return false;
+    }
+    const Trie::Node& here = trie.node(at.node);
+    const auto take_until = [&](std::uint32_t begin, std::uint32_t end) {
+      for (std::uint32_t e = begin; e < end; ++e) {
+        take(trie.entry(e), at.items + trie.characters(e) - here.characters + more,
+             trie.characters(e) - top.characters);
+      }
+    };
+    std::uint32_t done = here.entry_end;
+    for (const std::uint32_t other : others) {
+      const Trie::Node& below = trie.node(other);
+      take_until(done, below.entry_begin);
+      done = below.subtree_entry_end;
+      if (store_.nullable(at.term)) {
+        for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end)) {
+          const std::string_view text = index_.token(entry.token).substr(entry.start);
+          std::uint32_t items = at.items;
+          for (std::uint32_t depth = here.depth + 1u; depth < below.depth; ++depth) {
+            if ((static_cast<std::uint8_t>(text[depth]) & 0xC0) == 0x80) continue;
+            passed.push_back({entry.token, entry.start + depth, ++items});
+          }
+        }
+      }
+    }
+    take_until(done, here.subtree_entry_end);
+    for (const std::uint32_t other : others) {
+      const Term next = store_.step(at.term, trie.byte(other));
+      if (next == kNothing) continue;
+      const bool begins = (trie.byte(other) & 0xC0) != 0x80;
+      const std::uint32_t before = trie.node(other).characters - (begins ? 1 : 0);
+      visit({at.node, at.term, at.meter, at.items + before - here.characters}, other, next,
+            store_.step(at.meter, trie.byte(other)));
+    }
+    return true;
+  };
   while (!stack.empty()) {
     const Visit at = stack.back();
     stack.pop_back();
     const Trie::Node& here = trie.node(at.node);
     const Letters* letters = trie.letters_below(at.node);
     if (letters != nullptr && take_looped(at, *letters)) continue;
+    if (here.subtree_nodes >= kWideSubtree && take_but_others(at)) continue;
     const Row row = store_.row(at.term);
     const Row meter_row = store_.row(at.meter);
     const ClassMap& map = store_.class_map(row);
@@ -309,28 +381,8 @@ std::shared_ptr<const FrameMask> Walker::measure(
     for (std::uint32_t child = here.child_end; child-- > here.child_begin;) {
       const std::uint8_t byte = trie.byte(child);
       if (map.of[byte] == 0) continue;
-      count_nodes(stats_.study_nodes);
-      Visit next{child, store_.target(row, map.of[byte]),
-                 store_.target(meter_row, meter_map.of[byte]), at.items};
-      if (at.meter == form.meter && next.meter != kEmpty) ++next.items;
-      const Trie::Node& below = trie.node(child);
-      const bool ends = form.closed && next.term == kEmpty;
-      if (below.entry_begin != below.entry_end) {
-        const std::uint32_t more = ends ? 0 : distance(next.term, next.meter);
-        for (const Entry& entry : trie.entries_at(child)) {
-          if (ends) {
-            bounds.ending.push_back({next.items, entry.token});
-          } else if (more == kNone) {
-            set_bit(inside.data(), entry.token);
-            unsure.push_back({entry.token, entry.start + top.depth, 0});
-          } else {
-            take(entry, next.items + more, below.characters - top.characters);
-          }
-        }
-      }
-      if (below.child_begin == below.child_end) continue;
-      if (store_.nullable(next.term)) exits.push_back(next);
-      if (!ends) stack.push_back(next);
+      visit(at, child, store_.target(row, map.of[byte]),
+            store_.target(meter_row, meter_map.of[byte]));
     }
   }
 
@@ -342,6 +394,9 @@ std::shared_ptr<const FrameMask> Walker::measure(
       if (get_bit(inside.data(), entry.token)) continue;
       remainders.push_back({entry.token, entry.start + below.depth, exit.items});
     }
+  }
+  for (const Entry& entry : passed) {
+    if (!get_bit(inside.data(), entry.token)) remainders.push_back(entry);
   }
   const auto bytes_of = [this](std::uint32_t token) { return index_.token(token); };
   if (!remainders.empty()) mask->rest = std::make_unique<Trie>(std::move(remainders), bytes_of);

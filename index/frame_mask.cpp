@@ -20,6 +20,8 @@ constexpr std::size_t kListedCounts = 256;
 // remainder trie: what follows is walked below its node (a space before 55,000 words).
 constexpr std::uint32_t kWideExit = 2048;
 constexpr std::size_t kMostWideExits = 16;
+// Below a node with so many others it pays to find the few characters that a term doesn't loop on.
+constexpr std::uint32_t kWideSubtree = 256;
 
 // Most items first: a counting sort, since tokens have few items.
 void sort_by_items(std::vector<ItemCounts::Taken>& taken) {
@@ -132,6 +134,66 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
     return true;
   };
   std::vector<Visit> stack{{place.node, t, 0}};
+  const auto visit = [&](const Visit& at, std::uint32_t child, Term next) {
+    count_nodes(stats_.study_nodes);
+    const bool begins = counting && at.term == t && item_starts.has(trie.byte(child));
+    const std::uint32_t items = at.items + (begins ? 1 : 0);
+    const Trie::Node& below = trie.node(child);
+    if (below.entry_begin != below.entry_end &&
+        (!restricted || store_.at_token_end(next) != kNothing)) {
+      take(trie.entries_at(child));
+      if (counting) {
+        for (const Entry& entry : trie.entries_at(child))
+          (next == kEmpty ? counts.ending : counts.inside).push_back({items, entry.token});
+      }
+    }
+    if (below.child_begin == below.child_end) return;
+    const Visit deeper{child, next, items};
+    if (store_.nullable(next)) exits.push_back(deeper);
+    stack.push_back(deeper);
+  };
+  // Where the term loops on nearly all characters below: takes all but what other characters begin.
+  std::vector<Entry> passed;  // remainders at ends of the frame that are not visited
+  std::vector<std::uint32_t> others;
+  const auto take_but_others = [&](const Visit& at) {
+    const auto found = loops.find(at.term);
+    if (found == loops.end() || !trie.find_others(at.node, found->second.all(store_), others))
+      return false;
+    const Trie::Node& here = trie.node(at.node);
+    const auto take_until = [&](std::uint32_t begin, std::uint32_t end) {
+      take(trie.entries(begin, end));
+      if (!counting) return;
+      for (std::uint32_t e = begin; e < end; ++e) {
+        const std::uint32_t items = at.term == t ? trie.characters(e) - here.characters : 0;
+        counts.inside.push_back({at.items + items, trie.entry(e).token});
+      }
+    };
+    std::uint32_t done = here.entry_end;
+    for (const std::uint32_t other : others) {
+      const Trie::Node& below = trie.node(other);
+      take_until(done, below.entry_begin);
+      done = below.subtree_entry_end;
+      if (store_.nullable(at.term)) {
+        for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end)) {
+          const std::string_view text = index_.token(entry.token).substr(entry.start);
+          for (std::uint32_t depth = here.depth + 1u; depth < below.depth; ++depth) {
+            if ((static_cast<std::uint8_t>(text[depth]) & 0xC0) != 0x80)
+              passed.push_back({entry.token, entry.start + depth, 0});
+          }
+        }
+      }
+    }
+    take_until(done, here.subtree_entry_end);
+    for (const std::uint32_t other : others) {
+      const Term next = store_.step(at.term, trie.byte(other));
+      if (next == kNothing) continue;
+      const bool begins = (trie.byte(other) & 0xC0) != 0x80;
+      const std::uint32_t before = trie.node(other).characters - (begins ? 1 : 0);
+      visit({at.node, at.term, at.items + (at.term == t ? before - here.characters : 0)}, other,
+            next);
+    }
+    return true;
+  };
   std::array<std::uint8_t, 256> moved;
   while (!stack.empty()) {
     const Visit at = stack.back();
@@ -139,6 +201,7 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
     const Trie::Node& here = trie.node(at.node);
     const Letters* letters = trie.letters_below(at.node);
     if (letters != nullptr && take_looped(at, *letters)) continue;
+    if (here.subtree_nodes >= kWideSubtree && !restricted && take_but_others(at)) continue;
     const Row row = store_.row(at.term);
     // Only a restricted store computes rows in the loop below, which may move the class maps.
     if (restricted) moved = store_.class_map(row).of;
@@ -146,24 +209,7 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
     // Last child first onto the stack, so that nodes are visited in the order they lie in memory.
     for (std::uint32_t child = here.child_end; child-- > here.child_begin;) {
       const std::uint8_t byte = trie.byte(child);
-      if (of[byte] == 0) continue;
-      const Term next = store_.target(row, of[byte]);
-      count_nodes(stats_.study_nodes);
-      const std::uint32_t items =
-          at.items + (counting && at.term == t && item_starts.has(byte) ? 1 : 0);
-      const Trie::Node& below = trie.node(child);
-      if (below.entry_begin != below.entry_end &&
-          (!restricted || store_.at_token_end(next) != kNothing)) {
-        take(trie.entries_at(child));
-        if (counting) {
-          for (const Entry& entry : trie.entries_at(child))
-            (next == kEmpty ? counts.ending : counts.inside).push_back({items, entry.token});
-        }
-      }
-      if (below.child_begin == below.child_end) continue;
-      const Visit visit{child, next, items};
-      if (store_.nullable(next)) exits.push_back(visit);
-      stack.push_back(visit);
+      if (of[byte] != 0) visit(at, child, store_.target(row, of[byte]));
     }
   }
 
@@ -186,6 +232,9 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
       if (!counting && get_bit(bits.data(), entry.token)) continue;
       remainders.push_back({entry.token, entry.start + below.depth, exit.items});
     }
+  }
+  for (const Entry& entry : passed) {
+    if (!get_bit(bits.data(), entry.token)) remainders.push_back(entry);
   }
   if (!remainders.empty()) {
     mask->rest = std::make_unique<Trie>(

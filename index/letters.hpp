@@ -73,6 +73,13 @@ class LoopedLetters {
   LoopedLetters() = default;
   // Without `beyond_ascii` no other character counts as looped on.
   LoopedLetters(TermStore& store, Term t, bool beyond_ascii);
+  const Letters& all(TermStore& store) {
+    if (beyond_ascii_) {
+      beyond_ascii_ = false;
+      add_beyond_ascii(store);
+    }
+    return letters_;
+  }
   // Whether the term loops on all of them.
   bool include(TermStore& store, const Letters& letters) {
     if (!letters.ascii_within(letters_)) return false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <tuple>
 
 namespace grammaton {
@@ -11,12 +12,119 @@ namespace {
 // Smaller subtrees have no Letters: to ask whether they are looped on costs as much as to walk
 // them.
 constexpr std::uint32_t kLetteredNodes = 4;
+// Smaller tries have no lists of characters.
+constexpr std::size_t kListedNodes = 256;
+// Fewer nodes than one in so many are worth finding by list.
+constexpr std::size_t kFewOthers = 8;
+
+bool is_common(unsigned letter) {
+  return ('0' <= letter && letter <= '9') || ('A' <= letter && letter <= 'Z') ||
+         ('a' <= letter && letter <= 'z');
+}
 
 std::size_t common_prefix(std::string_view a, std::string_view b) {
   return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
 }  // namespace
+
+// Follows UTF-8 down the paths of a trie, in pre-order, and lists where characters begin.
+class Trie::CharacterLists {
+ public:
+  struct Place {
+    std::uint8_t more = 0;                 // bytes of a character still to come
+    std::uint8_t low = 0x80, high = 0xBF;  // of the next one
+    bool broken = false;
+    std::uint32_t begin = kRoot;  // where the character began
+  };
+
+  explicit CharacterLists(Trie& trie) : trie_(trie) {
+    trie.characters_at_.resize(Letters::kMalformed + 1);
+  }
+
+  Place enter(std::uint32_t node, Place at) {
+    const unsigned byte = trie_.bytes_[node];
+    if (at.broken) return at;
+    Place next;
+    if (at.more > 0) {
+      if (at.low <= byte && byte <= at.high) {
+        next.more = static_cast<std::uint8_t>(at.more - 1);
+        next.begin = at.begin;
+        return next;
+      }
+      return mark_broken(at.begin);
+    }
+    next.begin = node;
+    if (byte < 0x80) {
+      if (!is_common(byte)) list(byte, node);
+    } else if (Letters::kFirstLead <= byte && byte <= Letters::kLastLead) {
+      list(Letters::lead(byte), node);
+      next.more = byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+      if (byte == 0xE0) next.low = 0xA0;
+      if (byte == 0xED) next.high = 0x9F;
+      if (byte == 0xF0) next.low = 0x90;
+      if (byte == 0xF4) next.high = 0x8F;
+    } else {
+      return mark_broken(node);
+    }
+    return next;
+  }
+
+  void finish() {
+    std::vector<std::uint32_t>& broken = trie_.characters_at_[Letters::kMalformed];
+    std::ranges::sort(broken, [this](std::uint32_t a, std::uint32_t b) {
+      return trie_.in_order(a) < trie_.in_order(b);
+    });
+    broken.erase(std::unique(broken.begin(), broken.end()), broken.end());
+    for (auto& nodes : trie_.characters_at_) {
+      nodes.shrink_to_fit();
+      trie_.listed_nodes_ += nodes.size();
+    }
+  }
+
+ private:
+  void list(unsigned letter, std::uint32_t node) { trie_.characters_at_[letter].push_back(node); }
+  Place mark_broken(std::uint32_t begin) {
+    list(Letters::kMalformed, begin);
+    Place place;
+    place.broken = true;
+    return place;
+  }
+
+  Trie& trie_;
+};
+
+bool Trie::find_others(std::uint32_t n, const Letters& looped,
+                       std::vector<std::uint32_t>& out) const {
+  out.clear();
+  const Node& top = nodes_[n];
+  if (characters_at_.empty() || top.characters != top.depth) return false;
+  for (unsigned letter = 0; letter < 0x80; ++letter) {
+    if (is_common(letter) && !looped.has(letter)) return false;
+  }
+  for (unsigned letter = 0; letter <= Letters::kMalformed; ++letter) {
+    if (looped.has(letter)) continue;
+    const std::vector<std::uint32_t>& nodes = characters_at_[letter];
+    const auto before = [this](std::uint32_t node, std::pair<std::uint32_t, std::uint32_t> place) {
+      return in_order(node) < place;
+    };
+    const auto begin = std::lower_bound(nodes.begin(), nodes.end(),
+                                        std::pair{top.entry_begin, top.depth + 1u}, before);
+    const auto end =
+        std::lower_bound(begin, nodes.end(), std::pair{top.subtree_entry_end, 0u}, before);
+    out.insert(out.end(), begin, end);
+    if (out.size() * kFewOthers > top.subtree_nodes) return false;
+  }
+  std::ranges::sort(out,
+                    [this](std::uint32_t a, std::uint32_t b) { return in_order(a) < in_order(b); });
+  std::uint32_t done = 0;  // entries
+  std::erase_if(out, [&](std::uint32_t node) {
+    if (nodes_[node].entry_begin < done) return true;
+    done = nodes_[node].subtree_entry_end;
+    return false;
+  });
+  return true;
+}
 
 std::uint64_t Trie::first_bytes(std::string_view text) {
   std::uint64_t number = 0;
@@ -53,15 +161,19 @@ void Trie::build(std::vector<Sorted> sorted) {
   struct Open {
     std::uint32_t node;
     std::size_t low, high, depth;
+    CharacterLists::Place place;
   };
+  std::optional<CharacterLists> lists;
+  if (size >= kListedNodes) lists.emplace(*this);
   nodes_.emplace_back();
   bytes_.push_back(0);
   entries_.reserve(sorted.size());
   characters_.reserve(sorted.size());
-  std::vector<Open> stack{{kRoot, 0, sorted.size(), 0}};
+  std::vector<Open> stack{{kRoot, 0, sorted.size(), 0, {}}};
   while (!stack.empty()) {
-    const Open open = stack.back();
+    Open open = stack.back();
     stack.pop_back();
+    if (lists && open.node != kRoot) open.place = lists->enter(open.node, open.place);
     std::size_t i = open.low;
     nodes_[open.node].entry_begin = static_cast<std::uint32_t>(entries_.size());
     for (; i < open.high && sorted[i].text.size() == open.depth; ++i) {
@@ -77,7 +189,8 @@ void Trie::build(std::vector<Sorted> sorted) {
       const auto byte = static_cast<std::uint8_t>(sorted[i].text[open.depth]);
       std::size_t j = i + 1;
       while (j < open.high && static_cast<std::uint8_t>(sorted[j].text[open.depth]) == byte) ++j;
-      stack.push_back({static_cast<std::uint32_t>(nodes_.size()), i, j, open.depth + 1});
+      stack.push_back(
+          {static_cast<std::uint32_t>(nodes_.size()), i, j, open.depth + 1, open.place});
       nodes_.emplace_back();
       nodes_.back().depth = static_cast<std::uint16_t>(open.depth + 1);
       const bool begins = (byte & 0xC0) != 0x80;
@@ -89,6 +202,7 @@ void Trie::build(std::vector<Sorted> sorted) {
     nodes_[open.node].child_end = static_cast<std::uint32_t>(nodes_.size());
     std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(first_open), stack.end());
   }
+  if (lists) lists->finish();
   summarise();
 }
 

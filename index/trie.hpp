@@ -4,12 +4,14 @@
 // numbered in pre-order, so that the tokens of a subtree are one span. An *entry* is a token (an
 // id) together with where the part in this trie starts: 0 in the trie of the vocabulary, later in a
 // *remainder trie*, which holds what is left of tokens after a frame has ended inside them. Equal
-// tokens share a node. Memory: 33 bytes a node, 24 more where four and more lie below, 14 an entry.
+// tokens share a node. Memory: 33 bytes a node, 24 more where four and more lie below, 4 more where
+// a character begins that is no ASCII letter or digit, 14 an entry.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "index/letters.hpp"
@@ -66,13 +68,17 @@ class Trie {
   const Letters* letters_below(std::uint32_t n) const {
     return nodes_[n].letters == kNone ? nullptr : &letters_[nodes_[n].letters];
   }
+  // The nodes below `n` where a character begins that is not in `looped`, or one that is broken
+  // off, in pre-order and none below another; false when they are too many for a shortcut, or not
+  // known. To be asked of nodes that only first bytes of characters lead to.
+  bool find_others(std::uint32_t n, const Letters& looped, std::vector<std::uint32_t>& out) const;
   // How many characters begin in the entry with this number.
   std::uint32_t characters(std::uint32_t entry) const { return characters_[entry]; }
   // The child over a byte, or 0 (the root is nobody's child).
   std::uint32_t child(std::uint32_t n, std::uint8_t byte) const;
   std::size_t memory() const {
-    return nodes_.size() * (sizeof(Node) + 1) + items_.size() * sizeof(ItemRange) +
-           letters_.size() * sizeof(Letters) +
+    return listed_nodes_ * sizeof(std::uint32_t) + nodes_.size() * (sizeof(Node) + 1) +
+           items_.size() * sizeof(ItemRange) + letters_.size() * sizeof(Letters) +
            entries_.size() * (sizeof(Entry) + sizeof(std::uint16_t));
   }
 
@@ -86,6 +92,10 @@ class Trie {
   void build(std::vector<Sorted> sorted);
   static bool all_differ(const std::vector<Sorted>& sorted);
   void summarise();
+  class CharacterLists;
+  std::pair<std::uint32_t, std::uint32_t> in_order(std::uint32_t n) const {
+    return {nodes_[n].entry_begin, nodes_[n].depth};
+  }
   void add_letters(std::uint32_t id, Letters& letters) const;
 
   std::uint64_t uid_ = 0;
@@ -94,6 +104,10 @@ class Trie {
   std::vector<std::uint8_t> bytes_;
   std::vector<ItemRange> items_;  // empty when all are 0
   std::vector<Letters> letters_;
+  // By letter, but for the commonest, in pre-order: the nodes where such a character begins. The
+  // last: where one begins that is broken off by another byte. Empty for small tries.
+  std::vector<std::vector<std::uint32_t>> characters_at_;
+  std::size_t listed_nodes_ = 0;
   std::vector<Entry> entries_;
   std::vector<std::uint16_t> characters_;
 };
