@@ -29,7 +29,7 @@ constexpr std::uint32_t kLongNeed = 16;
 // References with at most this many tokens list all of them.
 constexpr std::size_t kListedTokens = 1024;
 // As for frames of any length.
-constexpr std::uint32_t kWideSubtree = 256;
+constexpr std::uint32_t kWideSubtree = 128;
 // Unions of more terms keep their counts: they are enumerations.
 constexpr std::size_t kFewOperands = 64;
 
@@ -340,10 +340,18 @@ std::shared_ptr<const FrameMask> Walker::measure(
              trie.characters(e) - top.characters);
       }
     };
+    const bool whole = by_characters && at.node == Trie::kRoot && more == 0 &&
+                       others.size() * kWideSubtree < trie.size();
+    if (whole) inside = index_.text_bits();
     std::uint32_t done = here.entry_end;
     for (const std::uint32_t other : others) {
       const Trie::Node& below = trie.node(other);
-      take_until(done, below.entry_begin);
+      if (whole) {
+        for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end))
+          clear_bit(inside.data(), entry.token);
+      } else {
+        take_until(done, below.entry_begin);
+      }
       done = below.subtree_entry_end;
       if (store_.nullable(at.term)) {
         for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end)) {
@@ -356,7 +364,19 @@ std::shared_ptr<const FrameMask> Walker::measure(
         }
       }
     }
-    take_until(done, here.subtree_entry_end);
+    if (whole) {
+      bits = inside;
+      set = kListedTokens + 1;  // at least: enough for a base of bits
+      if (!form.closed) {
+        const Word* short_ones = index_.at_most_characters(kLongNeed);
+        for (std::uint32_t token = 0; token < index_.mask_bits(); ++token) {
+          if (get_bit(inside.data(), token) && !get_bit(short_ones, token))
+            longest.push_back({token, 0, 0});
+        }
+      }
+    } else {
+      take_until(done, here.subtree_entry_end);
+    }
     for (const std::uint32_t other : others) {
       const Term next = store_.step(at.term, trie.byte(other));
       if (next == kNothing) continue;

@@ -81,6 +81,30 @@ void MaskBuilder::add(const MaskBuilder& part, const Bits& within) {
   }
 }
 
+void MaskBuilder::add(const FinishedMask& part) {
+  std::size_t next = 0;  // of its differences, which are values: its base's bits don't count there
+  const auto value_of = [&](std::size_t i) {
+    Word more = part.base_ ? part.base_[i] : 0;
+    for (; next < part.differences_.size() && part.differences_[next].word / 2 == i; ++next) {
+      const unsigned shift = part.differences_[next].word % 2 * 32;
+      more &= ~(Word{0xFFFFFFFF} << shift);
+      more |= Word{part.differences_[next].bits} << shift;
+    }
+    return more;
+  };
+  if (part.base_ == nullptr) {
+    while (next < part.differences_.size()) {
+      const std::size_t i = part.differences_[next].word / 2;
+      word(i) |= value_of(i);
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    const Word more = value_of(i);
+    if ((more & ~value(i)) != 0) word(i) |= more;
+  }
+}
+
 FinishedMask MaskBuilder::finish() {
   FinishedMask mask;
   found_.clear();

@@ -19,6 +19,7 @@ using Word = std::uint64_t;
 using Bits = std::shared_ptr<const Word[]>;
 
 inline void set_bit(Word* words, std::uint32_t i) { words[i / 64] |= Word{1} << (i % 64); }
+inline void clear_bit(Word* words, std::uint32_t i) { words[i / 64] &= ~(Word{1} << (i % 64)); }
 inline bool get_bit(const Word* words, std::uint32_t i) {
   return ((words[i / 64] >> (i % 64)) & 1) != 0;
 }
@@ -59,6 +60,7 @@ class MaskBuilder {
   void add(const MaskBuilder& part);
   // What `part` has within some bits.
   void add(const MaskBuilder& part, const Bits& within);
+  void add(const FinishedMask& part);
   void clear();
   FinishedMask finish();
 

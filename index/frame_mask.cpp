@@ -18,10 +18,10 @@ constexpr std::size_t kReadyCounts = 32;
 constexpr std::size_t kListedCounts = 256;
 // An exit below which at least so many tokens go on, and few are in the base, is no part of the
 // remainder trie: what follows is walked below its node (a space before 55,000 words).
-constexpr std::uint32_t kWideExit = 2048;
-constexpr std::size_t kMostWideExits = 16;
+constexpr std::uint32_t kWideExit = 1024;
+constexpr std::size_t kMostWideExits = 64;
 // Below a node with so many others it pays to find the few characters that a term doesn't loop on.
-constexpr std::uint32_t kWideSubtree = 256;
+constexpr std::uint32_t kWideSubtree = 128;
 
 // Most items first: a counting sort, since tokens have few items.
 void sort_by_items(std::vector<ItemCounts::Taken>& taken) {
@@ -168,10 +168,22 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
         counts.inside.push_back({at.items + items, trie.entry(e).token});
       }
     };
+    // At the root that is the whole vocabulary, less a few.
+    const bool whole = !counting && at.node == Trie::kRoot && &trie == &index_.trie() &&
+                       others.size() * kWideSubtree < trie.size();
+    if (whole) {
+      bits = index_.text_bits();
+      tokens.resize(kSparseTokens + 1);  // more than are listed
+    }
     std::uint32_t done = here.entry_end;
     for (const std::uint32_t other : others) {
       const Trie::Node& below = trie.node(other);
-      take_until(done, below.entry_begin);
+      if (whole) {
+        for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end))
+          clear_bit(bits.data(), entry.token);
+      } else {
+        take_until(done, below.entry_begin);
+      }
       done = below.subtree_entry_end;
       if (store_.nullable(at.term)) {
         for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end)) {
@@ -183,7 +195,7 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
         }
       }
     }
-    take_until(done, here.subtree_entry_end);
+    if (!whole) take_until(done, here.subtree_entry_end);
     for (const std::uint32_t other : others) {
       const Term next = store_.step(at.term, trie.byte(other));
       if (next == kNothing) continue;

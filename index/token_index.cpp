@@ -52,9 +52,11 @@ TokenIndex::TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordina
     if (id < ordinary_.size()) ordinary_[id] = false;  // it ends the text; it is not text
   }
   std::ranges::sort(eos_);
+  text_bits_.resize(words());
   std::vector<Entry> entries;
   for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
     if (!matches_text(id)) continue;
+    set_bit(text_bits_.data(), id);
     if (tokens_[id].size() > kLongestToken) {
       throw VocabularyFault("token " + std::to_string(id) + " has " +
                             std::to_string(tokens_[id].size()) + " bytes; the most is " +

@@ -82,6 +82,8 @@ class TokenIndex {
   std::size_t words() const { return (mask_bits_ + 63) / 64; }
   const Spelling& spelling() const { return spelling_; }
   std::size_t longest_token() const { return longest_token_; }
+  // The tokens that are text, dense.
+  const std::vector<Word>& text_bits() const { return text_bits_; }
   // The tokens of at most so many characters, dense, up to kReadyCharacters.
   const Word* at_most_characters(std::size_t count) const;
   // The others, with their numbers of characters, descending.
@@ -120,6 +122,7 @@ class TokenIndex {
   Spelling spelling_;
   std::unique_ptr<Trie> trie_;
   std::size_t longest_token_ = 0;
+  std::vector<Word> text_bits_;
   mutable std::once_flag counted_;  // guards the two below, made when first asked for
   mutable std::vector<std::vector<Word>> at_most_characters_;
   mutable std::vector<ItemCounts::Taken> longer_tokens_;

@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint64_t kShortWalk = 32;
 // Frames that end after any item are counted when their items begin with at most this many bytes.
 constexpr unsigned kFewItems = 16;
+// What follows a frame is remembered from so many nodes of remainders on.
+constexpr std::size_t kWideRest = 2048;
 // A pair walk that differs in more nodes than this is no shortcut.
 constexpr std::size_t kPairBudget = 4096;
 
@@ -209,11 +211,39 @@ void Walker::apply(const FrameMask& mask, const Trie& trie, SetId parents, std::
 // What follows the frame, in the tokens that run past its end.
 void Walker::walk_after(const FrameMask& mask, const Trie& trie, SetId parents, std::size_t level,
                         Filter filter, MaskBuilder& out) {
-  if (mask.rest) walk_parents({mask.rest.get(), Trie::kRoot}, parents, level, filter, out);
+  if (mask.rest) {
+    const Place place{mask.rest.get(), Trie::kRoot};
+    if (filter.open() && mask.rest->size() >= kWideRest) {
+      add_known(place, parents, level, out);
+    } else {
+      walk_parents(place, parents, level, filter, out);
+    }
+  }
   for (const Exit& exit : mask.exits) {
     if (filter.low <= exit.items && exit.items <= filter.high)
-      walk_parents({&trie, exit.node}, parents, level, {}, out);
+      add_known({&trie, exit.node}, parents, level, out);
   }
+}
+
+// What follows in many tokens is remembered: the next mask often has the same parents.
+void Walker::add_known(Place place, SetId parents, std::size_t level, MaskBuilder& out) {
+  const FrameKey key{place.trie->uid(), place.node, parents};
+  const auto found = after_.find(key);
+  if (found != after_.end()) {
+    out.add(found->second);
+    return;
+  }
+  Part part(*this, out, false);
+  walk_parents(place, parents, level, {}, part.bits());
+  part.join();
+  FinishedMask made = part.bits().finish();
+  const std::size_t bytes = made.memory() + (made.base() ? index_.words() * sizeof(Word) : 0);
+  if (after_bytes_ + bytes > limits_.mask_cache_bytes) {
+    after_.clear();
+    after_bytes_ = 0;
+  }
+  after_bytes_ += bytes;
+  after_.emplace(key, std::move(made));
 }
 
 void Walker::walk_parents(Place place, SetId parents, std::size_t level, Filter filter,

@@ -108,6 +108,7 @@ class Walker {
              MaskBuilder& out);
   void walk_after(const FrameMask& mask, const Trie& trie, SetId parents, std::size_t level,
                   Filter filter, MaskBuilder& out);
+  void add_known(Place place, SetId parents, std::size_t level, MaskBuilder& out);
   void walk_parents(Place place, SetId parents, std::size_t level, Filter filter, MaskBuilder& out);
   bool apply_counted(Place place, const Group& group, std::size_t level, bool blank,
                      MaskBuilder& out);
@@ -175,6 +176,9 @@ class Walker {
   std::vector<Word> studied_;  // the frame mask under way
   std::unordered_map<FrameKey, std::shared_ptr<const FrameMask>, FrameKeyHasher> frames_;
   std::size_t frame_bytes_ = 0;
+  // What follows in the tokens below a node, by the parents: `term` of the key is a set.
+  std::unordered_map<FrameKey, FinishedMask, FrameKeyHasher> after_;
+  std::size_t after_bytes_ = 0;
   std::unordered_map<Term, Counted> counted_;
   std::unordered_map<Term, Bounded> bounded_;
   std::vector<Term> normalised_;  // by term; kNone when not known
