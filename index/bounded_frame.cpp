@@ -182,7 +182,7 @@ const Walker::Bounded* Walker::bounded_form(Term t) {
 
 Walker::Bounded Walker::find_bounded(Term t) {
   Bounded form;
-  if (store_.restricted() || store_.has(t, kHasCall)) return form;
+  if (store_.restricted() || store_.has(t, kHasCall) || store_.has(t, kHasNoSplit)) return form;
   const Node n = store_.node(t);
   const Term head = n.kind == Kind::Concat ? n.a : t;
   form.rest = n.kind == Kind::Concat ? n.b : kEmpty;

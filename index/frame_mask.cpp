@@ -18,7 +18,7 @@ constexpr std::size_t kReadyCounts = 32;
 constexpr std::size_t kListedCounts = 256;
 // An exit below which at least so many tokens go on, and few are in the base, is no part of the
 // remainder trie: what follows is walked below its node (a space before 55,000 words).
-constexpr std::uint32_t kWideExit = 1024;
+constexpr std::uint32_t kWideExit = 2048;
 constexpr std::size_t kMostWideExits = 64;
 // Below a node with so many others it pays to find the few characters that a term doesn't loop on.
 constexpr std::uint32_t kWideSubtree = 128;

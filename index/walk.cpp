@@ -188,11 +188,12 @@ bool Walker::apply_frame(Place place, const Group& written, std::size_t level, b
   std::shared_ptr<const FrameMask> mask = known_frame(place, group.term);
   if (mask == nullptr) {
     if (place.trie->unique() && apply_all_but(place, group, level, blank, out)) return true;
-    if (reach(place, store_.row(group.term)) < kShortWalk) return false;
+    const std::uint64_t nodes = reach(place, store_.row(group.term));
+    if (nodes < kShortWalk) return false;
     if (place.trie->unique()) {
       if (apply_counted(place, group, level, blank, out)) return true;
       if (apply_bounded(place, group, level, blank, out)) return true;
-      if (apply_beside(place, group, level, blank, out)) return true;
+      if (nodes >= kPairBudget / 4 && apply_beside(place, group, level, blank, out)) return true;
     }
     mask = frame(place, group.term);
   }

@@ -64,6 +64,17 @@ TASKS = {
         ),
         ("the smaller of two numbers", "the sum of two numbers", "the double of a number"),
     ),
+    "python": Task(
+        "A short Python function that gives {subject}.",
+        (
+            (
+                "the greater of two numbers",
+                "def greater(a, b):\n    if a > b:\n        return a\n    return b\n",
+            ),
+            ("the square of a number", "def square(x):\n    return x * x\n"),
+        ),
+        ("the smaller of two numbers", "the sum of two numbers", "the double of a number"),
+    ),
     "regex": Task(
         "A short regular expression for {subject}.",
         (("a number", r"^-?\d+(\.\d+)?$"), ("a word in lower case", "^[a-z]+$")),
