@@ -14,6 +14,7 @@ from tests.index.pairs import pair_of, walk
 from tests.reference import mask_to_ids
 from tests.strategies import (
     ALL,
+    Expression,
     Plan,
     VocabularyPlan,
     framed_plans,
@@ -59,7 +60,8 @@ def every_byte(extra: list[bytes]) -> TokenIndex:
 def test_walks_are_bounded() -> None:
     extra = [bytes([a, b]) for a in range(97, 123) for b in range(97, 123)]
     store = TermStore()
-    text = Plan(ANY_TEXT).build(store)
+    letter: Expression = ("chars", ((97, 122),))  # in pairs: a run of one class would be one step
+    text = Plan(("repeat", ("concat", (letter, letter)), 0, None)).build(store)
     limits = Limits(max_walk_nodes=100)
     index = every_byte(extra)
     matcher = Constraint(store, text, index, limits).matcher()
