@@ -30,6 +30,7 @@ _REFUSED = {
     "complement": "a complement (~)",
     "json": "json(…)",
     "bytes": "parts of characters",
+    "call": "a rule with parameters, as of indentation",
     "residual": "a derivative",
 }
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from bench.grammars import load_all
 from grammaton import Grammar, GrammarError, UnsatisfiableGrammar, UnsupportedKeyword
 from tests.grammar.notations import (
     LETTERS,
@@ -145,3 +146,9 @@ def test_large_grammars() -> None:
     assert not counted.accepts("ab")
     with pytest.raises(GrammarError, match="nested deeper than 50"):
         Grammar.from_gbnf("root ::= " + "(" * 500_000 + '"a"' + ")" * 500_000)
+
+
+def test_indentation_has_no_gbnf() -> None:
+    python = next(sample for sample in load_all() if sample.name == "python")
+    with pytest.raises(UnsupportedKeyword, match="a rule with parameters"):
+        python.grammar().to_gbnf()
