@@ -18,6 +18,9 @@ constexpr unsigned kFewItems = 16;
 constexpr std::size_t kWideRest = 2048;
 // A pair walk that differs in more nodes than this is no shortcut.
 constexpr std::size_t kPairBudget = 4096;
+// Nor is one that takes out more tokens than this, at 2 ns each: where half of the characters can't
+// begin, what is left is soon walked, and kept.
+constexpr std::uint64_t kMostCleared = 16384;
 
 void set_entries(std::span<const Entry> entries, MaskBuilder& out) {
   for (const Entry& entry : entries) out.set(entry.token);
@@ -180,6 +183,21 @@ std::uint64_t Walker::reach(Place place, const Row& row) const {
     if (live.has(place.trie->byte(c))) nodes += 1 + place.trie->node(c).subtree_nodes;
   }
   return nodes;
+}
+
+// How many tokens lie below the children that a row leads to and another one does not.
+std::uint64_t Walker::lost(Place place, const Row& from, const Row& to) const {
+  const ByteSet& before = store_.class_map(from).live;
+  const ByteSet& after = store_.class_map(to).live;
+  const Trie::Node& here = place.trie->node(place.node);
+  std::uint64_t tokens = 0;
+  for (std::uint32_t c = here.child_begin; c < here.child_end; ++c) {
+    const std::uint8_t byte = place.trie->byte(c);
+    if (!before.has(byte) || after.has(byte)) continue;
+    const Trie::Node& below = place.trie->node(c);
+    tokens += below.subtree_entry_end - below.entry_begin;
+  }
+  return tokens;
 }
 
 bool Walker::apply_frame(Place place, const Group& written, std::size_t level, bool blank,
@@ -388,6 +406,8 @@ bool Walker::apply_beside(Place place, const Group& group, std::size_t level, bo
       store_.nullable(group.term) || main_target(reference) != reference) {
     return false;
   }
+  const Row own = store_.row(group.term);
+  if (lost(place, store_.row(reference), own) > kMostCleared) return false;
   const std::shared_ptr<const FrameMask> mask = frame(place, reference);
   ++stats_.pair_walks;
   Part part(*this, out, blank);

@@ -132,6 +132,7 @@ class Walker {
   void correct(const Trie& trie, std::uint32_t node, Term t, Term reference, SetId parents,
                std::size_t level, std::size_t& budget, MaskBuilder& out);
   std::uint64_t reach(Place place, const Row& row) const;
+  std::uint64_t lost(Place place, const Row& from, const Row& to) const;
   Term main_target(Term t);
   std::shared_ptr<const FrameMask> known_frame(Place place, Term t);
   std::shared_ptr<const FrameMask> frame(Place place, Term t);
