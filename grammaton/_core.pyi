@@ -129,8 +129,9 @@ class TermStore:
     def rule_body(self, rule: int) -> int | list[Alternative] | None: ...
     def param_value(self, param: int) -> tuple[tuple[int, ...], tuple[int, ...]]: ...
     def keep(self) -> None:
-        """Normalises all that is here, so that constraints of copies need not do it again. Every rule
-        must have a body and a text that is not empty, and none may be a template (GrammarError)."""
+        """Normalises all that is here, so that constraints of copies need not do it again. Every
+        rule must have a body and a text that is not empty, and none may be a template
+        (GrammarError)."""
     def copy(self, limits: Limits = ...) -> TermStore:
         """A store that begins with the terms and rules of this one, under the same ids."""
     def __len__(self) -> int: ...
