@@ -5,6 +5,7 @@
 #include <map>
 
 #include "grammar/normalise.hpp"
+#include "grammar/utf8.hpp"
 
 namespace grammaton {
 
@@ -43,7 +44,7 @@ CharacterMachine::CharacterMachine(TermStore& source, Term start, const Limits& 
   start_ = machine_->start(form.start);
 }
 
-bool CharacterMachine::is_final(SetId state) {
+bool CharacterMachine::is_final(State state) {
   Groups groups;
   machine_->begin_step();
   machine_->load(state, groups);
@@ -51,11 +52,11 @@ bool CharacterMachine::is_final(SetId state) {
   return groups.ended;
 }
 
-std::vector<SetId> CharacterMachine::byte_targets(SetId set, unsigned low, unsigned high) {
+std::vector<State> CharacterMachine::byte_targets(State state, unsigned low, unsigned high) {
   Groups closed, next, before;
-  machine_->load(set, closed);
+  machine_->load(state, closed);
   machine_->close(closed);
-  std::vector<SetId> targets;
+  std::vector<State> targets;
   for (unsigned byte = low; byte <= high; ++byte) {
     machine_->step(closed, byte, next);
     // Neighbouring bytes mostly lead to the same place.
@@ -69,12 +70,12 @@ std::vector<SetId> CharacterMachine::byte_targets(SetId set, unsigned low, unsig
   return targets;
 }
 
-CharacterMachine::Pieces CharacterMachine::continuations(SetId set, unsigned count) {
-  if (count == 0) return {{0, 0, set}};
-  const std::vector<SetId> targets = byte_targets(set, 0x80, 0xBF);
+CharacterMachine::Pieces CharacterMachine::continuations(State state, unsigned count) {
+  if (count == 0) return {{0, 0, state}};
+  const std::vector<State> targets = byte_targets(state, 0x80, 0xBF);
   Pieces pieces;
   Pieces inner;
-  SetId known = Machine::kEmptySet;
+  State known = Machine::kEmptySet;
   for (std::uint32_t i = 0; i < targets.size(); ++i) {
     if (targets[i] == Machine::kEmptySet) continue;
     if (targets[i] != known) {
@@ -94,11 +95,11 @@ CharacterMachine::Pieces CharacterMachine::continuations(SetId set, unsigned cou
   return pieces;
 }
 
-std::vector<CharacterMachine::Arc> CharacterMachine::arcs(SetId state) {
+std::vector<CharacterMachine::Arc> CharacterMachine::arcs(State state) {
   machine_->begin_step();
   std::vector<Arc> arcs;
-  std::unordered_map<SetId, std::size_t> place;
-  const auto add = [&](std::uint32_t low, std::uint32_t high, SetId target) {
+  std::unordered_map<State, std::size_t> place;
+  const auto add = [&](std::uint32_t low, std::uint32_t high, State target) {
     const auto [found, is_new] = place.emplace(target, arcs.size());
     if (is_new) arcs.push_back({{}, target});
     CodeRanges& ranges = arcs[found->second].characters;
@@ -109,10 +110,10 @@ std::vector<CharacterMachine::Arc> CharacterMachine::arcs(SetId state) {
     }
   };
   constexpr unsigned kLastLead = 0xF4;
-  const std::vector<SetId> targets = byte_targets(state, 0, kLastLead);
-  std::map<std::pair<SetId, unsigned>, Pieces> known;
+  const std::vector<State> targets = byte_targets(state, 0, kLastLead);
+  std::map<std::pair<State, unsigned>, Pieces> known;
   for (unsigned byte = 0; byte <= kLastLead; ++byte) {
-    const SetId target = targets[byte];
+    const State target = targets[byte];
     if (target == Machine::kEmptySet) continue;
     if (byte < 0x80) {
       add(byte, byte, target);
@@ -128,10 +129,24 @@ std::vector<CharacterMachine::Arc> CharacterMachine::arcs(SetId state) {
   return arcs;
 }
 
-std::uint32_t CharacterMachine::shortest(SetId state) {
+State CharacterMachine::step(State state, std::uint32_t code_point) {
+  std::string text;
+  append_character(code_point, text);
+  Groups groups, next;
+  machine_->begin_step();
+  machine_->load(state, groups);
+  for (const char c : text) {
+    machine_->close(groups);
+    machine_->step(groups, static_cast<unsigned char>(c), next);
+    std::swap(groups, next);
+  }
+  return machine_->intern(groups);
+}
+
+std::uint32_t CharacterMachine::shortest(State state) {
   machine_->begin_step();
   // Parents first, on a list of our own: stacks may be as deep as a text is long.
-  std::vector<SetId> pending{state};
+  std::vector<SetId> pending{set_of(state)};
   while (!pending.empty()) {
     const SetId set = pending.back();
     if (set_lengths_.contains(set)) {
@@ -157,7 +172,7 @@ std::uint32_t CharacterMachine::shortest(SetId state) {
       pending.pop_back();
     }
   }
-  const std::uint32_t result = set_lengths_.at(state);
+  const std::uint32_t result = set_lengths_.at(set_of(state));
   if (result == kLongest) throw LimitFault("the shortest text has more than 4 billion characters");
   return result;
 }
@@ -175,7 +190,7 @@ void CharacterMachine::collect_calls(Term t, std::vector<std::uint64_t>& out) {
       for (const Term item : store_->operands(u)) pending.push_back(item);
     } else if (is_keys(n.kind)) {
       for (const auto& [rest, length] : exits(u)) pending.push_back(rest);
-    } else {
+    } else if (n.kind != Kind::Distinct && n.kind != Kind::Take) {
       pending.push_back(n.a);
       if (n.kind == Kind::Concat) pending.push_back(n.b);
     }
@@ -290,6 +305,13 @@ std::uint32_t CharacterMachine::length(Term t) {
     case Kind::NoSplit:
     case Kind::Metered:
       result = length(n.a);
+      break;
+    case Kind::Take:
+      result = 0;
+      break;
+    case Kind::Distinct:
+      // Whatever was seen: so a length may be less than the shortest text.
+      result = length(store_->distinct_body(t, 0));
       break;
     case Kind::Call:
       result = call_lengths_.at(call_key(n.a, n.b));

@@ -8,6 +8,10 @@
 // of a term is found by its structure, and by a search over residuals below `&`, `~` and json;
 // calls are the least fixpoint over the rules that they reach.
 //
+// Where values must differ (grammar/distinct.cpp) each character of one leads to a state of its
+// own. An arc's target then is that of one of its characters, which has the same arcs and no more:
+// step() tells the others. Lengths are those of texts in which values need not differ.
+//
 // Costs: the arcs of a state 10 to 100 us; a length less than that once those nearby are known.
 #pragma once
 
@@ -26,28 +30,34 @@ class CharacterMachine {
   // The characters that lead from a state to another, sorted; an arc's target is no other arc's.
   struct Arc {
     CodeRanges characters;
-    SetId target;
+    State target;
   };
 
   // Throws as `normalise` does.
   CharacterMachine(TermStore& source, Term start, const Limits& limits);
 
-  SetId start() const { return start_; }
-  std::size_t state_count() const { return machine_->set_count(); }
-  bool is_final(SetId state);
+  State start() const { return start_; }
+  bool has(State state) const {
+    return set_of(state) < machine_->set_count() && text_of(state) < machine_->text_count();
+  }
+  bool is_final(State state);
   // In order of the first character.
-  std::vector<Arc> arcs(SetId state);
-  std::uint32_t shortest(SetId state);
+  std::vector<Arc> arcs(State state);
+  // Where one character leads; kEmptySet when nowhere.
+  State step(State state, std::uint32_t code_point);
+  // Whether an arc's target is that of one of its characters only.
+  bool remembers() const { return store_->remembers(); }
+  std::uint32_t shortest(State state);
 
  private:
   struct Piece {
     std::uint32_t low, high;  // what the bytes to come add to a code point, inclusive
-    SetId target;
+    State target;
   };
   using Pieces = std::vector<Piece>;
 
-  std::vector<SetId> byte_targets(SetId set, unsigned low, unsigned high);
-  Pieces continuations(SetId set, unsigned count);
+  std::vector<State> byte_targets(State state, unsigned low, unsigned high);
+  Pieces continuations(State state, unsigned count);
 
   std::uint32_t length(Term t);
   std::uint32_t search_length(Term t);
@@ -65,7 +75,7 @@ class CharacterMachine {
 
   std::unique_ptr<TermStore> store_;
   std::unique_ptr<Machine> machine_;
-  SetId start_ = Machine::kEmptySet;
+  State start_ = Machine::kEmptySet;
 
   bool settling_ = false;  // lengths of terms with calls are not final yet
   std::unordered_map<Term, std::uint32_t> lengths_;

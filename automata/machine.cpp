@@ -40,7 +40,8 @@ void Machine::follow_links(std::size_t count) {
 }
 
 void Machine::check_room() const {
-  if (frames_.size() + links_.size() + popped_groups_.size() >= limits_.max_frames) {
+  if (frames_.size() + links_.size() + popped_groups_.size() + texts_.size() >=
+      limits_.max_frames) {
     throw LimitFault("the stacks need more than max_frames = " +
                      std::to_string(limits_.max_frames) + " frames and links");
   }
@@ -215,9 +216,10 @@ std::size_t Machine::add(Groups& groups, Term term, SetId parents) {
   return at;
 }
 
-SetId Machine::start(Term term) {
+State Machine::start(Term term) {
   Groups groups;
   groups.items.push_back({term, kBottomSet});
+  groups.text = kNoText;
   return intern(groups);
 }
 
@@ -228,21 +230,22 @@ std::vector<FrameId> Machine::frames(SetId set) const {
   return found;
 }
 
-void Machine::load(SetId configuration, Groups& out) const {
+void Machine::load(State state, Groups& out) const {
   out.clear();
-  for (SetId set = configuration; set != kEmptySet; set = links_[set].rest) {
+  out.text = text_of(state);
+  for (SetId set = set_of(state); set != kEmptySet; set = links_[set].rest) {
     const Frame& frame = frames_[links_[set].frame];
     out.items.push_back({frame.term, frame.parents});
   }
 }
 
-SetId Machine::intern(Groups& groups) {
+State Machine::intern(Groups& groups) {
   path_.clear();
   for (const Group& group : groups.items) path_.push_back(intern_frame(group.term, group.parents));
   std::ranges::sort(path_);
   SetId result = kEmptySet;
   for (const FrameId frame : path_) result = intern_link(frame, result);
-  return result;
+  return result == kEmptySet ? State{kEmptySet} : State{groups.text} << 32 | result;
 }
 
 void Machine::pop(SetId set, Groups& out) {
@@ -353,6 +356,10 @@ std::uint32_t Machine::rank(Term term) {
     Place& here = path.back();
     if (here.next_call < store_.first_calls(here.term).size()) {
       const FirstCall call = store_.first_calls(here.term)[here.next_call++];
+      if (call.rule == kDistinct) {  // a regular body
+        here.rank = std::max(here.rank, 1u);
+        continue;
+      }
       const Term body = store_.body(call.rule, call.param);
       if (facts(body).rank == kNone) {
         path.push_back({body, 0, 0});
@@ -377,6 +384,7 @@ void Machine::close(Groups& groups) {
     const Group group = groups.items[i];
     if (store_.nullable(group.term)) pop_closed(group.parents, groups);
   }
+  if (store_.remembers()) take_values(groups);
   // Then calls, from the highest rank down: a term's parents are complete when its turn comes.
   calling_.clear();
   const auto call_later = [&](std::size_t index) {
@@ -395,9 +403,16 @@ void Machine::close(Groups& groups) {
     const std::size_t calls = store_.first_calls(caller.term).size();
     for (std::size_t i = 0; i < calls; ++i) {
       const FirstCall call = store_.first_calls(caller.term)[i];
+      if (call.rule == kDistinct) {
+        begin_value(call, caller.parents, groups.text, groups);
+        continue;
+      }
       const Term body = store_.body(call.rule, call.param);
+      SetId parents = push(call.rest, caller.parents);
+      if (store_.rule_info(call.rule).scoped)
+        parents = intern_scope(store_.seen(0, kNoText, false), parents);
       const std::size_t known = groups.items.size();
-      const std::size_t at = add(groups, body, push(call.rest, caller.parents));
+      const std::size_t at = add(groups, body, parents);
       if (at == known && store_.has(body, kFirstCall)) call_later(at);
     }
   }
@@ -410,6 +425,8 @@ void Machine::step(const Groups& closed, unsigned byte, Groups& out) {
     const Term next = store_.step(group.term, byte);
     if (next != kNothing) add(out, next, group.parents);
   }
+  const char c = static_cast<char>(byte);
+  out.text = store_.remembers() ? text_after(closed, {&c, 1}, out) : kNoText;
 }
 
 bool Machine::leap(const Groups& closed, std::string_view text, Groups& out) {
@@ -421,6 +438,7 @@ bool Machine::leap(const Groups& closed, std::string_view text, Groups& out) {
     if (!next) return false;
     if (*next != kNothing) add(out, *next, group.parents);
   }
+  out.text = store_.remembers() ? text_after(closed, text, out) : kNoText;
   return true;
 }
 
@@ -438,9 +456,10 @@ void Machine::step_token(const Groups& closed, std::uint32_t token, Groups& out)
   }
 }
 
-void Machine::merge(SetId configuration, Groups& out) {
+void Machine::merge(State state, Groups& out) {
   indexed_ = false;
-  for (SetId set = configuration; set != kEmptySet; set = links_[set].rest) {
+  if (text_of(state) != kNoText) out.text = text_of(state);
+  for (SetId set = set_of(state); set != kEmptySet; set = links_[set].rest) {
     const Frame frame = frames_[links_[set].frame];
     add(out, frame.term, frame.parents);
   }
@@ -449,18 +468,13 @@ void Machine::merge(SetId configuration, Groups& out) {
 void Machine::end_token(Groups& groups) {
   if (!store_.has_meters()) return;
   ended_.clear();
+  ended_.text = groups.text;
   indexed_ = false;
   for (const Group& group : groups.items) {
     const Term left = store_.after_token(group.term);
     if (left != kNothing) add(ended_, left, group.parents);
   }
   std::swap(groups, ended_);
-}
-
-bool Machine::token_may_end(const Groups& groups) {
-  return std::ranges::any_of(groups.items, [this](const Group& group) {
-    return store_.at_token_end(group.term) != kNothing;
-  });
 }
 
 Recognizer::Recognizer(TermStore& source, Term start, const Limits& limits) {

@@ -13,10 +13,19 @@
 // look-up a group. With one group and no call in sight that is a DFA step. Each call of a term is
 // pushed once a step, with all its parents, so a text of n bytes makes O(n) frames, whatever the
 // grammar; following them costs at most O(n) links a frame.
+//
+// Where values must differ (grammar/distinct.cpp) the *text* of those that are being said is part
+// of the state: a list of bytes, hash-consed, so that a byte more is one link. A scope is a frame
+// of its own, a Seen term, right below the one that speaks of it: what was seen, and the text at
+// which the value under way began. Everywhere else the text is empty. In the walk of a mask the
+// text may be unknown, since a token's remainder does not tell what it is the remainder of: values
+// are then taken for new ones, and `suspect` and `cut` tell what has to be looked at again.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,8 +35,16 @@ namespace grammaton {
 
 using FrameId = std::uint32_t;
 using SetId = std::uint32_t;
+using TextId = std::uint32_t;
+// Where a sequence stands between two bytes: a configuration, and above it the text.
+using State = std::uint64_t;
 
 inline constexpr FrameId kBottom = 0;
+inline constexpr TextId kNoText = 0;
+inline constexpr TextId kUnknownText = 0xFFFFFFFF;
+
+inline constexpr SetId set_of(State state) { return static_cast<SetId>(state & 0xFFFFFFFF); }
+inline constexpr TextId text_of(State state) { return static_cast<TextId>(state >> 32); }
 
 struct Frame {
   Term term;
@@ -44,10 +61,14 @@ struct Group {
 struct Groups {
   std::vector<Group> items;
   bool ended = false;  // the bottom was reached: the text may end here
+  bool cut = false;    // a second value of unknown text was said in one scope, and left out
+  TextId text = kUnknownText;
 
   void clear() {
     items.clear();
     ended = false;
+    cut = false;
+    text = kUnknownText;
   }
 };
 
@@ -59,11 +80,11 @@ class Machine {
   static constexpr SetId kEmptySet = 0;
   static constexpr SetId kBottomSet = 1;
 
-  SetId start(Term term);
+  State start(Term term);
   std::vector<FrameId> frames(SetId set) const;  // oldest first
   Frame frame(FrameId id) const { return frames_[id]; }
-  void load(SetId configuration, Groups& out) const;
-  SetId intern(Groups& groups);
+  void load(State state, Groups& out) const;
+  State intern(Groups& groups);
   // The continuations of a set, as groups; of a large set, with those that close() would add.
   void pop(SetId set, Groups& out);
 
@@ -77,18 +98,26 @@ class Machine {
   bool leaps(const Groups& groups) const;
   // One token as a letter of its own, from closed groups; adds to `out`.
   void step_token(const Groups& closed, std::uint32_t token, Groups& out);
-  // Adds the groups of a configuration to `out`.
-  void merge(SetId configuration, Groups& out);
+  // Adds the groups of a state to `out`.
+  void merge(State state, Groups& out);
   // Counts a token where tokens are counted, at its end.
   void end_token(Groups& groups);
   // Whether a token may end here: some branch stands at a place where one may.
-  bool token_may_end(const Groups& groups);
+  bool token_may_end(const Groups& groups) {
+    return std::ranges::any_of(groups.items, [this](const Group& g) { return token_may_end(g); });
+  }
+  bool token_may_end(const Group& group) { return store_.at_token_end(group.term) != kNothing; }
+  // Whether a group says a value in a scope that has seen an unknown one, maybe the same.
+  bool is_suspect(const Group& group) const;
+  // How often a value was read from a known text.
+  std::uint64_t values_read() const { return values_read_; }
   // A step may make max_step_terms terms, and follow or make max_step_links links.
   void begin_step();
 
   SetId push(Term rest, SetId parents);
   std::size_t frame_count() const { return frames_.size(); }
   std::size_t set_count() const { return links_.size(); }
+  std::size_t text_count() const { return texts_.size(); }
 
  private:
   struct Link {
@@ -108,6 +137,19 @@ class Machine {
     // Its index among many groups, in the round (below) that found it.
     std::pair<std::uint32_t, std::uint32_t> place{0, 0};
   };
+
+  struct TextLink {
+    TextId before;
+    std::uint8_t byte;
+  };
+  SetId intern_scope(Term seen, SetId parents);
+  void begin_value(const FirstCall& call, SetId parents, TextId text, Groups& groups);
+  void take_values(Groups& groups);
+  void take_value(Group group, Groups& groups);
+  bool is_saying(const Group& group) const;
+  TextId text_after(const Groups& before, std::string_view bytes, const Groups& after);
+  TextId extended(TextId text, unsigned byte);
+  std::string text_between(TextId from, TextId to) const;
 
   FrameId intern_frame(Term term, SetId parents);
   SetId intern_link(FrameId frame, SetId rest);
@@ -135,6 +177,9 @@ class Machine {
   std::vector<Popped> popped_;
   std::vector<Group> popped_groups_;
   std::vector<TermFacts> term_facts_;
+  std::vector<TextLink> texts_{TextLink{kNoText, 0}};
+  InternTable text_lookup_;
+  std::uint64_t values_read_ = 0;
   std::uint64_t step_links_ = 0;
   bool indexed_ = false;  // whether the groups that grow have their places in term_facts_
   std::uint32_t index_round_ = 0;
@@ -160,7 +205,7 @@ class Recognizer {
 
   std::unique_ptr<TermStore> store_;
   std::unique_ptr<Machine> machine_;
-  SetId start_ = Machine::kEmptySet;
+  State start_ = Machine::kEmptySet;
 };
 
 }  // namespace grammaton

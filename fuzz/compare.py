@@ -127,6 +127,7 @@ def size(grammar: Grammar, n: int, *, exactly: bool = False, max_states: int = 1
         paths = Paths(grammar, limits=_LIMITS)
     except UnsatisfiableGrammar:
         return 0
+    _refuse_memory(paths)
     ways = {paths.start: 1} if paths.shortest(paths.start) <= n else {}
     total = 0
     for left in range(n, -1, -1):
@@ -152,6 +153,13 @@ def _check(a: object, b: object, max_size: object, max_pairs: object) -> None:
     if max_size is not None:
         _check_number("max_size", max_size)
     _check_number("max_pairs", max_pairs)
+
+
+def _refuse_memory(paths: Paths) -> None:
+    if paths.remembers:
+        raise GrammarError(
+            "texts in which values must differ, as with uniqueItems, are not counted or compared"
+        )
 
 
 def _check_number(name: str, value: object) -> None:
@@ -198,6 +206,7 @@ class _Comparison:
         ]
         if marked:
             self._paths = Paths(marked[0] if len(marked) == 1 else marked[0] | marked[1])
+            _refuse_memory(self._paths)
             start = self._paths.start
             self._starts = (self._paths.step(start, "a"), self._paths.step(start, "b"))
 

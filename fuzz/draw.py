@@ -175,13 +175,17 @@ def _draw(paths: Paths, source: Source, left: int, *, to_the_end: bool) -> str:
             else:
                 ways.append(arc)
         ways = [way for way in ways if way is None or left > way.shortest * to_the_end]
+        if not ways:  # values must differ, and the end is farther than it looked
+            ways = [paths.arcs(state)[0]]
         if not to_the_end and len(ways) > 1 and left:
             del ways[0]  # A prefix ends when there is no room, or no way on.
         way = _choose(source, ways, mood)
         if way is None:
             return text
         text += source.char(way.ranges) if count(way.ranges) > 1 else chr(way.ranges[0][0])
-        state = way.target
+        after = paths.step(state, text[-1]) if paths.remembers else way.target
+        assert after is not None
+        state = after
         left -= 1
 
 

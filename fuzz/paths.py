@@ -81,6 +81,7 @@ class Paths:
         self._arcs: dict[int, tuple[Arc, ...]] = {}
         self._finals: dict[int, bool] = {}
         self.start = self._machine.start
+        self.remembers = self._machine.remembers
 
     @property
     def is_crowded(self) -> bool:
@@ -116,6 +117,8 @@ class Paths:
 
     def step(self, state: int, char: str) -> int | None:
         """Where a character leads; None when no sentence goes on with it."""
+        if self.remembers:
+            return self._machine.step(state, ord(char))
         for arc in self.arcs(state):
             if has(arc.ranges, char):
                 return arc.target
@@ -138,9 +141,17 @@ class Paths:
 
     def shortest_text(self, state: int | None = None) -> str:
         """A shortest way from a state, by default the start, to the end of a sentence, with the
-        simplest of the characters that one may begin with."""
+        simplest of the characters that one may begin with. A short one where values must differ."""
         text = ""
         state = self.start if state is None else state
+        while self.remembers and not self.is_final(state):
+            nearest = self.arcs(state)[0]
+            text += chr(simplest(nearest.ranges))
+            after = self.step(state, text[-1])
+            assert after is not None
+            state = after
+        if self.remembers:
+            return text
         for left in range(self.shortest(state), 0, -1):
             arcs = [arc for arc in self.arcs(state) if arc.shortest == left - 1]
             code, state = min(

@@ -212,6 +212,9 @@ Row TermStore::compute_row(Term t) {
     case Kind::Call:
     case Kind::Token:
     case Kind::Margin:
+    case Kind::Distinct:
+    case Kind::Take:
+    case Kind::Seen:
       return make_sparse_row({});
     case Kind::Bytes: {
       if (sets_[n.a].size() <= kSparseBytes)
@@ -287,6 +290,8 @@ Row TermStore::compute_row(Term t) {
       return keys_row(t);
     case Kind::KeyDigits:
       return key_digits_row(t);
+    case Kind::Without:
+      return without_row(t);
   }
   return make_row({});
 }
@@ -363,6 +368,9 @@ bool TermStore::is_empty(Term t) {
     case Kind::Json:
       empty = n.c != 0 ? search_empty(t) : n.b == 0 && is_empty(n.a);
       break;
+    case Kind::Without:
+      empty = !goes_beyond(n.a, n.b) && search_empty(t);
+      break;
     default:
       empty = search_empty(t);
   }
@@ -394,7 +402,8 @@ bool TermStore::search_empty(Term start) {
   // Every residual is explored here, whatever its kind: a nested question could come back to this
   // one.
   auto settles = [&](Term u) {
-    return nullable(u) || facts_[u].emptiness == 1 || !has(u, kMaybeEmpty);
+    return nullable(u) || facts_[u].emptiness == 1 || !has(u, kMaybeEmpty) ||
+           (nodes_[u].kind == Kind::Without && goes_beyond(nodes_[u].a, nodes_[u].b));
   };
   // Depth first finds an end of a wide language at once (a leap second's time: 15 states instead of
   // 6,600); breadth first takes over, because a counter can make the depth very long.

@@ -275,7 +275,10 @@ Term TermStore::step_alone(Term t, unsigned byte) {
   if (const auto found = steps_.find(key); found != steps_.end()) return found->second;
   const Node n = nodes_[t];
   Term result = kNothing;
-  if (n.kind == Kind::Concat) {
+  if (n.kind == Kind::Without) {
+    result = without(step(n.a, byte), step(n.b, byte));
+    if (is_empty(result)) result = kNothing;
+  } else if (n.kind == Kind::Concat) {
     result = concat(step(n.a, byte), n.b);
     if (nullable(n.a)) result = join({result, step(n.b, byte)});
   } else if (byte == '\\') {

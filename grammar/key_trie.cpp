@@ -11,6 +11,7 @@
 
 #include "grammar/json_escapes.hpp"
 #include "grammar/terms.hpp"
+#include "grammar/utf8.hpp"
 
 namespace grammaton {
 
@@ -41,29 +42,6 @@ std::string hex_spelling(std::uint32_t code) {
 }
 
 bool continuation_byte(unsigned byte) { return byte >= 0x80 && byte < 0xC0; }
-
-}  // namespace
-
-namespace {
-
-void append_character(std::uint32_t c, std::string& text) {
-  if (c < 0x80) {
-    text += static_cast<char>(c);
-    return;
-  }
-  if (c < 0x800) {
-    text += static_cast<char>(0xC0 | (c >> 6));
-  } else {
-    if (c < 0x10000) {
-      text += static_cast<char>(0xE0 | (c >> 12));
-    } else {
-      text += static_cast<char>(0xF0 | (c >> 18));
-      text += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
-    }
-    text += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
-  }
-  text += static_cast<char>(0x80 | (c & 0x3F));
-}
 
 }  // namespace
 
@@ -139,6 +117,7 @@ std::optional<AllBut> TermStore::all_but(Term t) const {
   AllBut result;
   result.tail = whole.kind == Kind::Concat ? whole.b : kEmpty;
   const Node& lift = whole.kind == Kind::Concat ? nodes_[whole.a] : whole;
+  if (lift.kind != Kind::Json) return std::nullopt;
   if (!list_texts(excluded_from_any(lift.a), {}, kMostExcluded, result.texts)) return std::nullopt;
   return result;
 }

@@ -57,7 +57,9 @@ Edges first_rules(TermStore& store, const std::vector<Term>& bodies) {
   Edges edges(bodies.size());
   for (Rule rule = 0; rule < bodies.size(); ++rule) {
     const auto add = [&](Term t) {
-      for (const FirstCall& call : store.first_calls(t)) edges[rule].push_back(call.rule);
+      for (const FirstCall& call : store.first_calls(t)) {
+        if (call.rule != kDistinct) edges[rule].push_back(call.rule);
+      }
     };
     if (bodies[rule] != kNone) add(bodies[rule]);
     const std::size_t alternatives = store.rule_info(rule).alternatives.size();
@@ -259,7 +261,8 @@ Term Knot::make_body(std::uint32_t entry) {
     at = came_from.at(at);
     cycle = store.rule_info(at).name + " -> " + cycle;
   } while (at != rule);
-  throw GrammarFault("left recursion through a rule with parameters is not supported: " + cycle);
+  throw GrammarFault("left recursion through a rule with parameters or a scope is not supported: " +
+                     cycle);
 }
 
 }  // namespace
@@ -316,7 +319,8 @@ void define_without_left_recursion(TermStore& store, const std::vector<Term>& bo
   for (Rule rule = 0; rule < bodies.size(); ++rule) {
     if (sizes[component[rule]] == 1 && std::ranges::find(edges[rule], rule) == edges[rule].end())
       continue;
-    if (store.rule_info(rule).is_template || store.depends_on_parameter(bodies[rule]))
+    if (store.rule_info(rule).is_template || store.rule_info(rule).scoped ||
+        store.depends_on_parameter(bodies[rule]))
       refuse(store, edges, component, rule);
     knotted[component[rule]] = any = true;
   }

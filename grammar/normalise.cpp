@@ -88,11 +88,21 @@ class Copy {
         result = target_.multiples(n.a, n.c >> 16);
         if (restricted && target_.restricted()) result = spelled(result);
         break;
+      case Kind::Distinct: {
+        // As a lift is copied, or as any other term.
+        const bool lifted = Written{n.b} == Written::Text;
+        result = target_.distinct(term(n.a, restricted && !lifted), Written{n.b},
+                                  lifted && restricted && target_.restricted());
+        break;
+      }
       case Kind::JsonRaw:
       case Kind::NoSplit:
       case Kind::Keys:
       case Kind::KeyDigits:
       case Kind::Metered:
+      case Kind::Take:
+      case Kind::Seen:
+      case Kind::Without:
         throw_residual();
     }
     auto& last = restricted ? restricted_ : plain_;
@@ -105,6 +115,7 @@ class Copy {
     if (rules_[source_rule] != kNone) return rules_[source_rule];
     const RuleInfo& info = source_.rule_info(source_rule);
     const Rule made = rules_[source_rule] = target_.rule(info.name);
+    if (info.scoped) target_.set_scoped(made);
     if (!facts_.ends) {  // a copy, not a normal form
       RuleAttributes attributes = info.attributes;
       if (attributes.suffix != kNothing) attributes.suffix = term(attributes.suffix, false);
@@ -235,6 +246,9 @@ class ProductiveRules {
       case Kind::Call:
         result = call_ends(n.a, n.b);
         break;
+      case Kind::Distinct:
+        result = distinct_ends(t);
+        break;
       default:
         break;
     }
@@ -257,11 +271,18 @@ class ProductiveRules {
  private:
   static constexpr std::uint64_t kShortSearch = 512;
 
+  // The first one of a scope; that there are values enough is for the grammar's author to see to.
+  bool distinct_ends(Term t) {
+    const Term copied = copy_.term(t, true);
+    return copied != kNothing && target_.distinct_body(copied, 0) != kNothing;
+  }
+
   // What takes no look at rules.
   std::optional<bool> settle(Term t) {
     if (kept_ != nullptr && t < kept_->terms.size()) return kept_->terms[t] != kNothing;
     if (source_.node(t).kind == Kind::Token) return source_.token_ends(t);
     if (source_.node(t).kind == Kind::Margin) return true;
+    if (source_.node(t).kind == Kind::Distinct) return distinct_ends(t);
     if (!source_.has(t, kHasCall)) return !target_.is_empty(copy_.term(t, true));
     return std::nullopt;
   }
@@ -467,6 +488,7 @@ NormalForm normalise(TermStore& source, Term start, const Spelling& spelling,
   const Kept* kept = spelling.all ? source.kept() : nullptr;
   const Known known = kept == nullptr ? Known{} : Known{kept->terms.size(), kept->rules.size()};
   const std::vector<Rule> order = reachable_rules(source, start, known);
+  if (source.remembers()) check_scopes(source, start, order);
   const NullableRules nullable(source, start, order, known);
   NormalForm form;
   form.store = kept == nullptr ? TermStore::with_json_strings(limits) : kept->store->copy(limits);

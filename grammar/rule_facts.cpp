@@ -151,4 +151,131 @@ bool NullableRules::rule(Rule rule) const {
 
 bool NullableRules::holds(Term t) const { return nullable_.holds(t); }
 
+namespace {
+
+class Scopes {
+ public:
+  Scopes(TermStore& store, const std::vector<Rule>& order) : store_(store) {
+    // Which rules speak of the scope around them: a least fixpoint, in rounds.
+    speaks_.resize(store.rule_count(), false);
+    for (bool changed = true; changed;) {
+      changed = false;
+      known_.assign(store.size(), 0);
+      for (const Rule rule : order) {
+        if (speaks_[rule] || store.rule_info(rule).scoped || !body_speaks(rule)) continue;
+        speaks_[rule] = changed = true;
+      }
+    }
+  }
+
+  void check(Term start, const std::vector<Rule>& order) {
+    if (speaks(start)) throw GrammarFault("a distinct value stands in no scope");
+    for (const Rule rule : order) {
+      const RuleInfo& info = store_.rule_info(rule);
+      const bool within = info.scoped || speaks_[rule];
+      if (!info.is_template) check_body(rule, info.body, within);
+      for (const Alternative& alternative : info.alternatives) {
+        check_part(rule, alternative.head);
+        check_body(rule, alternative.tail, within);
+        if (alternative.next != kNone && speaks_[alternative.next] && alternative.tail != kEmpty)
+          fail(rule);
+      }
+    }
+  }
+
+ private:
+  bool body_speaks(Rule rule) {
+    const RuleInfo& info = store_.rule_info(rule);
+    if (!info.is_template) return speaks(info.body);
+    return std::ranges::any_of(info.alternatives, [&](const Alternative& a) {
+      return speaks(a.head) || speaks(a.tail) || (a.next != kNone && speaks_[a.next]);
+    });
+  }
+
+  bool speaks(Term t) {
+    if (!store_.has(t, kHasCall)) return false;
+    if (known_[t] != 0) return known_[t] == 1;
+    const Node n = store_.node(t);
+    bool result = false;
+    switch (n.kind) {
+      case Kind::Distinct:
+        result = true;
+        break;
+      case Kind::Call:
+        result = speaks_[n.a];
+        break;
+      case Kind::Concat: {
+        Term rest = t;
+        for (; !result && store_.node(rest).kind == Kind::Concat; rest = store_.node(rest).b)
+          result = speaks(store_.node(rest).a);
+        result = result || speaks(rest);
+        break;
+      }
+      case Kind::Union:
+        for (const Term part : store_.operands(t)) result = result || speaks(part);
+        break;
+      case Kind::Repeat:
+        result = speaks(n.a);
+        break;
+      default:
+        break;
+    }
+    known_[t] = result ? 1 : 2;
+    return result;
+  }
+
+  // A term that something follows: calls in it must not speak of the scope.
+  void check_part(Rule rule, Term t) {
+    if (!speaks(t)) return;
+    const Node n = store_.node(t);
+    switch (n.kind) {
+      case Kind::Call:
+        if (speaks_[n.a]) fail(rule);
+        break;
+      case Kind::Concat:
+        for (; store_.node(t).kind == Kind::Concat; t = store_.node(t).b)
+          check_part(rule, store_.node(t).a);
+        check_part(rule, t);
+        break;
+      case Kind::Union:
+        for (const Term part : store_.operands(t)) check_part(rule, part);
+        break;
+      case Kind::Repeat:
+        check_part(rule, n.a);
+        break;
+      default:
+        break;
+    }
+  }
+
+  void check_body(Rule rule, Term t, bool within) {
+    if (!speaks(t)) return;
+    const Node n = store_.node(t);
+    if (n.kind == Kind::Union) {
+      for (const Term part : store_.operands(t)) check_body(rule, part, within);
+    } else if (n.kind == Kind::Concat) {
+      for (; store_.node(t).kind == Kind::Concat; t = store_.node(t).b)
+        check_part(rule, store_.node(t).a);
+      check_body(rule, t, within);
+    } else if (n.kind != Kind::Call || !within) {
+      check_part(rule, t);
+    }
+  }
+
+  [[noreturn]] void fail(Rule rule) const {
+    throw GrammarFault("in rule `" + store_.rule_info(rule).name +
+                       "`, something follows a rule with a distinct value within the same scope");
+  }
+
+  TermStore& store_;
+  std::vector<bool> speaks_;
+  std::vector<std::uint8_t> known_;
+};
+
+}  // namespace
+
+void check_scopes(TermStore& store, Term start, const std::vector<Rule>& order) {
+  Scopes(store, order).check(start, order);
+}
+
 }  // namespace grammaton

@@ -67,6 +67,10 @@ class NullableRules {
   LeastFixpoint nullable_;
 };
 
+// Throws GrammarFault unless every Distinct stands right in a scope: in the body of a scoped rule,
+// or of a rule that such a body ends with, and so on.
+void check_scopes(TermStore& store, Term start, const std::vector<Rule>& order);
+
 // A term and the bodies of the plain rules among `order`.
 std::vector<Term> roots_of(TermStore& store, Term start, const std::vector<Rule>& order);
 

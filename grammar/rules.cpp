@@ -242,6 +242,9 @@ std::span<const FirstCall> TermStore::first_calls(Term t) {
       case Kind::Call:
         calls.push_back({n.a, n.b, kEmpty});
         break;
+      case Kind::Distinct:
+        calls.push_back({kDistinct, t, take(Written{n.b})});
+        break;
       case Kind::Concat: {
         Term rest = t;
         for (;;) {

@@ -110,12 +110,15 @@ std::uint16_t TermStore::height_of(Kind kind, std::uint32_t a, std::uint32_t b) 
     case Kind::Residue:
     case Kind::Token:
     case Kind::Margin:
+    case Kind::Take:
+    case Kind::Seen:
       break;
     case Kind::Concat:
       over(a);
       height = std::max<unsigned>(height, nodes_[b].height);
       break;
     case Kind::JsonRaw:
+    case Kind::Without:
       over(a);
       over(b);
       break;
@@ -124,6 +127,7 @@ std::uint16_t TermStore::height_of(Kind kind, std::uint32_t a, std::uint32_t b) 
     case Kind::Json:
     case Kind::NoSplit:
     case Kind::Metered:
+    case Kind::Distinct:
       over(a);
       break;
     case Kind::Union:
@@ -159,6 +163,7 @@ Hash128 TermStore::structural_hash(Kind kind, std::uint32_t a, std::uint32_t b,
       break;
     case Kind::Concat:
     case Kind::JsonRaw:
+    case Kind::Without:
       h.add(nodes_[a].hash);
       h.add(nodes_[b].hash);
       break;
@@ -181,13 +186,22 @@ Hash128 TermStore::structural_hash(Kind kind, std::uint32_t a, std::uint32_t b,
     case Kind::Repeat:
     case Kind::Json:
     case Kind::Metered:
+    case Kind::Distinct:
       h.add(nodes_[a].hash);
       h.add((std::uint64_t{b} << 32) | c);
+      break;
+    case Kind::Take:
+      h.add(a);
       break;
     case Kind::Residue:
     case Kind::Margin:
       h.add((std::uint64_t{a} << 32) | b);
       h.add(c);
+      break;
+    case Kind::Seen:
+      h.add((std::uint64_t{a} << 32) | b);
+      h.add(c);
+      h.keyed = mix64(h.keyed, salt_);
       break;
     case Kind::Call:
       // Rules are known by number: the same in equal grammars (for printing), told apart between
@@ -275,7 +289,7 @@ Term TermStore::concat(Term a, Term b) {
   const Node& y = nodes_[b];
   auto flags =
       static_cast<std::uint8_t>(inherited(x) | inherited(y) | (x.flags & y.flags & kNullable) |
-                                (x.flags & (kHasNoSplit | kFirstCall | kStepwise)));
+                                (x.flags & (kHasNoSplit | kFirstCall | kStepwise | kTaking)));
   if ((x.flags & kNullable) != 0) flags |= y.flags & (kHasNoSplit | kFirstCall);
   return intern(Kind::Concat, flags, a, b, 0);
 }
@@ -585,6 +599,10 @@ Term TermStore::at_token_end(Term t) {
     }
     case Kind::JsonRaw: {
       const Term result = json_raw(n.a, at_token_end(n.b));
+      return is_empty(result) ? kNothing : result;
+    }
+    case Kind::Without: {
+      const Term result = without(at_token_end(n.a), n.b);
       return is_empty(result) ? kNothing : result;
     }
     default:

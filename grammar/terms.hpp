@@ -31,6 +31,7 @@ namespace grammaton {
 using Term = std::uint32_t;
 using Rule = std::uint32_t;
 using Param = std::uint32_t;
+using SeenId = std::uint32_t;  // a set of values; 0 is empty
 
 inline constexpr Term kNothing = 0;
 inline constexpr Term kEmpty = 1;
@@ -93,6 +94,17 @@ enum class Kind : std::uint8_t {
   Token,       // one token, as itself         a: token set (token_sets.cpp)
   Margin,      // as wide as a counter says    a: counter, b: width of a tab, c: not empty
   Metered,     // a, within b tokens           a: term, c: temperature (metered.cpp)
+  Distinct,    // a value that its scope has not seen (distinct.cpp)  a: term, b: Written,
+               //                              c: restricted
+  Take,        // its end, of no text            a: Written
+  Seen,        // what a scope has seen, of no text  a: set, b: text mark, c: some are unknown
+  Without,     // a but not b                    a, b: terms
+};
+
+// How the value of a Distinct is written.
+enum class Written : std::uint32_t {
+  Scalar,  // as JSON text
+  Text,    // as the characters of a JSON string and its closing quote; the term is decoded text
 };
 
 // Properties of a term, inherited upwards when it is made.
@@ -103,7 +115,8 @@ enum Flag : std::uint8_t {
   kHasNoSplit = 8,  // a NoSplit at the head
   kFirstCall = 16,  // a call can be the first thing
   kEndless = 32,    // may have infinitely many texts; without it, finitely many
-  kStepwise = 64,   // begins with any JSON string but a few: stepped by single bytes
+  kStepwise = 64,   // differs from a common term on few bytes: stepped by single bytes
+  kTaking = 128,    // begins with a Take
 };
 
 struct Node {
@@ -135,7 +148,9 @@ struct Row {
   std::uint32_t classes = 0;  // number of targets, class 0 included
 };
 
-// How a term can begin with a call: text of (rule, param), then `rest`.
+// How a term can begin with a call: text of (rule, param), then `rest`. A Distinct is a call of
+// kDistinct, its parameter being the term.
+inline constexpr Rule kDistinct = kNone - 1;
 struct FirstCall {
   Rule rule;
   Param param;
@@ -228,6 +243,7 @@ struct RuleInfo {
   bool defined = false;
   bool is_template = false;
   bool inherits = false;  // a plain rule whose body depends on its parameter (indentation.cpp)
+  bool scoped = false;    // each call is a scope of its own for the Distinct terms in it
   Term body = kNothing;
   std::vector<Alternative> alternatives;
   // Texts that may follow a text of this rule without leaving its language (left_recursion.cpp).
@@ -272,6 +288,7 @@ class TermStore {
   // Spaces and tabs that are as wide as the counter of the parameter says; a tab counts as `tab`
   // columns, or is not used when that is 0. `some`: not the empty text.
   Term margin(std::uint32_t counter, std::uint32_t tab, bool some);
+  Term distinct(Term a, Written written, bool restricted = false);
 
   Term any_char();    // one valid UTF-8 character
   Term any_text();    // any valid UTF-8 text
@@ -288,6 +305,7 @@ class TermStore {
   }
   bool has_captures() const { return has_captures_; }
   void set_loop(Rule rule, Term loop) { rules_[rule].loop = loop; }
+  void set_scoped(Rule rule) { rules_[rule].scoped = true; }
   Param param(ParamValue value);
   const ParamValue& param_value(Param param) const { return params_[param]; }
   const RuleInfo& rule_info(Rule rule) const { return rules_[rule]; }
@@ -307,6 +325,20 @@ class TermStore {
   bool depends_on_parameter(Term t);
   // The body of a call; instantiates templates on first use.
   Term body(Rule rule, Param param);
+
+  // --- values that scopes have seen (distinct.cpp) ---
+  // Whether any term speaks of them.
+  bool remembers() const { return remembers_; }
+  Term take(Written written);
+  Term seen(SeenId set, std::uint32_t mark, bool unknown);
+  // What a Distinct may still say where a set was seen; kNothing when nothing.
+  Term distinct_body(Term distinct, SeenId set);
+  // The set with the value of a text that a Distinct said; the same set when it is in it.
+  SeenId remember(SeenId set, std::string_view text, Written written);
+  Term without(Term a, Term b);
+  // Whether some byte leads from a, not to be empty, to where no text of b goes on; true at once
+  // for any string but a few, with a few texts b.
+  bool goes_beyond(Term a, Term b);
 
   // --- what a term is and does ---
   const Node& node(Term t) const { return nodes_[t]; }
@@ -451,6 +483,17 @@ class TermStore {
   Row key_digits_row(Term t);
   Row row_of(std::span<const std::pair<unsigned, Term>> targets);
 
+  // distinct.cpp
+  struct SeenSet {
+    SeenId from = 0;  // and one value more
+    std::uint32_t value = 0;
+    std::array<Term, 2> texts{kNone, kNone};  // of its values, by how they are written
+  };
+  Row without_row(Term t);
+  std::uint32_t intern_value(std::string value);
+  Term value_texts(const std::string& value, Written written);
+  Term seen_texts(SeenId set, Written written);
+
   // multiples.cpp
   Term residue(std::uint32_t divisor, std::uint32_t remainder, std::uint32_t places);
   Row residue_row(Term t);
@@ -539,6 +582,13 @@ class TermStore {
   std::vector<ParamValue> params_;
   InternTable param_lookup_;
   std::unordered_map<std::uint64_t, Term> bodies_;  // template instances, by (rule, param)
+
+  bool remembers_ = false;
+  std::vector<std::string> values_;
+  InternTable value_lookup_;
+  std::vector<SeenSet> seen_{SeenSet{}};
+  InternTable seen_lookup_;
+  std::unordered_map<std::uint64_t, Term> distinct_bodies_;  // by Distinct and set
 
   Term any_char_ = kNone;
   Term any_text_ = kNone;

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["from_text", "to_text"]
 
 MAX_COUNT = 2**32 - 2
+_LIFTS = ("json", "distinct", "distinct_text")
+"""Operators in front of a parenthesis with a regular expression."""
 _QUANTIFIERS = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 
 
@@ -42,7 +44,7 @@ class _Group:
     """An open parenthesis, or a whole expression: what was read of it so far."""
 
     lift: Token | None = None
-    """The `json` before the parenthesis."""
+    """The `json`, or another of `_LIFTS`, before the parenthesis."""
     branches: list[int] = field(default_factory=list)
     meets: list[int] = field(default_factory=list)
     operators: list[Token] = field(default_factory=list)
@@ -60,6 +62,7 @@ class _Parser:
         self._at = 0
         self._rules: dict[str, tuple[int, Token]] = {}
         """By name, the rule and its first mention."""
+        self._scopes: set[str] = set()
         self._bodies: dict[str, tuple[int | list[Alternative], Token]] = {}
         self._given: dict[str, tuple[str, str, int, int | None, float | None]] = {}
         """Attributes of rules, by name."""
@@ -74,6 +77,8 @@ class _Parser:
             if self._is("{"):
                 self._attributes(name)
             self._expect("::=")
+            if self._take_word("scope"):
+                self._scopes.add(name.value)
             if self._peek().kind == "name" and self._peek().value == "template":
                 self._at += 1
                 self._bodies[name.value] = self._template(), name
@@ -85,7 +90,8 @@ class _Parser:
         if "start" not in self._bodies:
             raise self._error("no rule is named start", self._peek())
         body, name = self._bodies["start"]
-        if self._inherits or "start" in self._given or not isinstance(body, int):
+        called = "start" in self._given or "start" in self._scopes
+        if self._inherits or called or not isinstance(body, int):
             self._rule(name)
         self._define_all()
         if "start" in self._rules:
@@ -100,6 +106,8 @@ class _Parser:
             body, definition = self._bodies[name]
             if name in self._given:
                 self._set_attributes(rule, name, definition)
+            if name in self._scopes:
+                self._store.scope(rule)
             if isinstance(body, int):
                 self._store.define(rule, body)
                 continue
@@ -168,7 +176,7 @@ class _Parser:
             elif value == "~":
                 self._at += 1
                 group.nots.append(token)
-            elif value == "(" or (token.kind == "name" and token.value == "json"):
+            elif value == "(" or (token.kind == "name" and token.value in _LIFTS):
                 self._at += 1
                 if not value:
                     self._expect("(")
@@ -308,8 +316,17 @@ class _Parser:
         term = self._store.union(group.branches)
         if group.lift is not None:
             self._check_regular(term, group.lift)
-            return self._store.json(term)
+            if group.lift.value == "distinct":
+                return self._distinct(term, group.lift)
+            lift = self._store.json if group.lift.value == "json" else self._store.distinct_text
+            return lift(term)
         return term
+
+    def _distinct(self, term: int, token: Token) -> int:
+        try:
+            return self._store.distinct(term)
+        except GrammarError as error:
+            raise self._error(error.message, token) from None
 
     def _check_regular(self, term: int, operator: Token) -> None:
         if not self._store.is_regular(term):

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 MAX_TEXT = 20_000_000
 RESERVED = frozenset(
-    {"if", "json", "margin", "multiples", "nothing", "other_tokens", "template", "tokens"}
+    {
+        *("distinct", "distinct_text", "if", "json", "margin", "multiples", "nothing"),
+        *("other_tokens", "scope", "template", "tokens"),
+    }
 )
 SURROGATES = (0xD800, 0xDFFF)
 LITERAL_SPECIAL = '"\\'
@@ -105,6 +108,8 @@ class _Printer:
                 return list(parts)
             case ("complement" | "json" | "repeat", int(inner), *_):
                 return [inner]
+            case ("distinct" | "distinct_text", int(inner)):
+                return [inner]
         return []
 
     def _reachable_rules(self, start: int) -> set[int]:
@@ -155,10 +160,11 @@ class _Printer:
 
     def _body(self, rule: int) -> str:
         body = self._store.rule_body(rule)
+        scope = "scope " if self._store.is_scope(rule) else ""
         if isinstance(body, int):
-            return self._expression(body)
+            return scope + self._expression(body)
         assert body is not None
-        return "\n".join(["template {", *map(self._alternative, body), "}"])
+        return "\n".join([scope + "template {", *map(self._alternative, body), "}"])
 
     def _alternative(self, alternative: Alternative) -> str:
         head, next_rule, tail, conditions, updates = alternative
@@ -231,8 +237,8 @@ class _Printer:
                 return f"multiples({divisor}, {places})", _ATOM
             case ("tokens", tuple(names), tuple(ids), bool(negated)):
                 return token_set(names, ids, negated=negated), _ATOM
-            case ("json", int(inner)):
-                return f"json({self._texts[inner][0]})", _ATOM
+            case ("json" | "distinct" | "distinct_text" as name, int(inner)):
+                return f"{name}({self._texts[inner][0]})", _ATOM
             case ("complement", int(inner)):
                 return "~" + self._operand(inner, _PREFIX)[0], _PREFIX
             case ("repeat", int(inner), int(low), high):

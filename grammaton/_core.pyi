@@ -75,6 +75,18 @@ class TermStore:
         of ids; `negated`: any other token that does not end a sequence."""
     def token_sets(self, term: int) -> list[TokenSet]:
         """What `tokens` was given for the parts of a term and of the rules it reaches."""
+    def distinct(self, term: int) -> int:
+        """A JSON scalar, in a text of a regular term, that no other `distinct` of the scope said.
+        Values are compared: 1.0 is 1. A scope is a call of a rule marked by `scope`. GrammarError
+        for the empty text, and, when the grammar is used, where something follows a rule with such
+        a value within the scope. The caller sees to it that no scope needs more values than there
+        are."""
+    def distinct_text(self, term: int) -> int:
+        """The same for a string: its characters in any JSON spelling, decoded a text of `term`, and
+        the closing quote. Strings and other values of a scope are compared with each other."""
+    def scope(self, rule: int) -> None:
+        """Makes each call of the rule a scope of its own."""
+    def is_scope(self, rule: int) -> bool: ...
     def rule(self, name: str) -> int:
         """A new rule, to be defined later; recursion goes through rules. Names are for printing."""
     def set_attributes(
@@ -111,6 +123,9 @@ class TermStore:
     def is_nullable(self, term: int) -> bool: ...
     def is_empty(self, term: int) -> bool:
         """Whether the language is empty: decided for &, ~, json and calls alike."""
+    def count_texts(self, term: int, most: int) -> int:
+        """How many texts a regular term has, at most `most` (up to 2**32 - 1), which infinitely
+        many count as."""
     def is_regular(self, term: int) -> bool:
         """Whether no call is inside."""
     def matches(self, term: int, text: bytes) -> bool:
@@ -124,6 +139,7 @@ class TermStore:
         ("multiples", divisor, places) | ("tokens", names, ids, negated) |
         ("metered", t, tokens, temperature) |
         ("margin", counter, tab, some) | ("call", rule, None) where the parameter is passed on |
+        ("distinct", t) | ("distinct_text", t) |
         ("residual",) for what only derivatives make."""
     def rule_name(self, rule: int) -> str: ...
     def rule_body(self, rule: int) -> int | list[Alternative] | None: ...
@@ -198,8 +214,15 @@ class CharacterMachine:
     def arcs(self, state: int) -> list[tuple[tuple[tuple[int, int], ...], int]]:
         """Where each character leads: (inclusive code point ranges, next state). Each next state
         comes once; characters in no range end every text. 10 to 100 us."""
+    def step(self, state: int, code_point: int) -> int | None:
+        """Where one character leads; None when nowhere."""
+    @property
+    def remembers(self) -> bool:
+        """Whether values must differ somewhere. Then an arc leads to the state of one of its
+        characters, and `step` tells those of the others."""
     def shortest(self, state: int) -> int:
-        """The characters of the shortest text from here to an end."""
+        """The characters of the shortest text from here to an end. Where values must differ, of a
+        text in which they need not, so there may be none as short."""
 
 class TokenIndex:
     """A vocabulary's trie and the frame masks shared by every constraint on it."""
@@ -236,8 +259,9 @@ class Constraint:
     def matcher(self) -> Matcher: ...
     def node(self, term: int) -> tuple[object, ...]:
         """One level of a term that `Matcher.stacks` names, as `TermStore.node` gives it. The terms
-        are those of the constraint's own store, not of the grammar's; one kind more is there:
-        ("keys", ((byte, term), ...)), texts lifted through JSON's escapes, as a trie."""
+        are those of the constraint's own store, not of the grammar's; two kinds more are there:
+        ("keys", ((byte, term), ...)), texts lifted through JSON's escapes, as a trie; ("without",
+        t, seen), a value that must differ from others."""
     def rule_name(self, rule: int) -> str: ...
     def param_value(self, param: int) -> tuple[tuple[int, ...], tuple[int, ...]]: ...
     @property

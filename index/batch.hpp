@@ -19,7 +19,7 @@ namespace grammaton {
 // One row to fill.
 struct BatchRow {
   std::shared_ptr<Constraint> constraint;
-  SetId state = Constraint::kFinished;
+  State state = Constraint::kFinished;
   std::uint32_t* out = nullptr;  // constraint->index().mask_words() words, no other row's
   bool changed = false;          // set when the words in `out` changed
   std::exception_ptr error;      // set when the mask could not be made; the row is then all zero

@@ -61,26 +61,28 @@ void Constraint::measure() {
     grown_.store(kBaseBytes + source_->memory(), std::memory_order_relaxed);
     return;
   }
-  grown_.store(kBaseBytes + store_->size() * kTermBytes +
-                   (machine_->frame_count() + machine_->set_count()) * kFrameBytes,
-               std::memory_order_relaxed);
+  grown_.store(
+      kBaseBytes + store_->size() * kTermBytes +
+          (machine_->frame_count() + machine_->set_count() + machine_->text_count()) * kFrameBytes,
+      std::memory_order_relaxed);
 }
 
-std::shared_ptr<const FinishedMask> Constraint::find_mask(SetId state) {
+std::shared_ptr<const FinishedMask> Constraint::find_mask(State state) {
   const std::scoped_lock lock(masks_mutex_);
-  const auto found = masks_.find(state);
+  auto found = masks_.find(set_of(state));
+  if (found == masks_.end() && text_of(state) != kNoText) found = masks_.find(state);
   if (found == masks_.end()) return nullptr;
   ++mask_hits_;
   return found->second;
 }
 
 // Under mutex_, so that a mask is made once however many wait for it.
-std::shared_ptr<const FinishedMask> Constraint::make_mask(SetId state) {
+std::shared_ptr<const FinishedMask> Constraint::make_mask(State state) {
   if (auto kept = find_mask(state)) return kept;
-  const auto mask =
-      std::make_shared<const FinishedMask>(source_ ? source_->mask(state) : walker_->mask(state));
+  const auto mask = std::make_shared<const FinishedMask>(source_ ? source_->mask(set_of(state))
+                                                                 : walker_->mask(state));
   std::size_t bytes = mask->memory();
-  std::unordered_map<SetId, std::shared_ptr<const FinishedMask>> evicted;  // freed without the lock
+  std::unordered_map<State, std::shared_ptr<const FinishedMask>> evicted;  // freed without the lock
   const std::scoped_lock lock(masks_mutex_);
   ++mask_misses_;
   // A base may outlive its frame's eviction from the vocabulary's cache: each is counted once.
@@ -90,19 +92,20 @@ std::shared_ptr<const FinishedMask> Constraint::make_mask(SetId state) {
     bases_.clear();
     mask_bytes_.store(0, std::memory_order_relaxed);
   }
-  masks_.emplace(state, mask);
+  const bool by_text = walker_ && walker_->by_text();
+  masks_.emplace(by_text ? state : State{set_of(state)}, mask);
   if (mask->base()) bases_.insert(mask->base().get());
   mask_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return mask;
 }
 
-std::shared_ptr<const FinishedMask> Constraint::mask(SetId state) {
+std::shared_ptr<const FinishedMask> Constraint::mask(State state) {
   if (auto kept = find_mask(state)) return kept;
   const Hold hold(*this);
   return make_mask(state);
 }
 
-void Constraint::fill(SetId state, std::uint32_t* out) {
+void Constraint::fill(State state, std::uint32_t* out) {
   const std::span<std::uint32_t> words(out, index_->mask_words());
   if (state == kFinished) {
     std::ranges::fill(words, 0);
@@ -112,8 +115,8 @@ void Constraint::fill(SetId state, std::uint32_t* out) {
 }
 
 // The configuration after `text`, at whose end a token may end.
-SetId Constraint::follow(SetId state, std::string_view text) {
-  if (source_) return source_->follow(state, text);
+State Constraint::follow(State state, std::string_view text) {
+  if (source_) return source_->follow(set_of(state), text);
   constexpr std::size_t kPiece = 4096;  // a budget of terms belongs to a step; long text is many
   machine_->load(state, groups_);
   std::size_t leapt = 0;  // up to here there is nothing more to leap over
@@ -139,7 +142,7 @@ SetId Constraint::follow(SetId state, std::string_view text) {
   return machine_->intern(groups_);
 }
 
-SetId Constraint::accept(SetId state, std::uint32_t token) {
+State Constraint::accept(State state, std::uint32_t token) {
   if (token >= index_->mask_bits()) {
     throw VocabularyFault("token id " + std::to_string(token) +
                           " is out of range; the vocabulary has ids 0 to " +
@@ -156,8 +159,8 @@ SetId Constraint::accept(SetId state, std::uint32_t token) {
 
 // Where a token leads that may be text, a letter of its own, or the end, and more than one of them
 // at once.
-SetId Constraint::take(SetId state, std::uint32_t token) {
-  SetId as_text = kRejected;
+State Constraint::take(State state, std::uint32_t token) {
+  State as_text = kRejected;
   if (index_->matches_text(token)) as_text = follow(state, index_->token(token));
   if (!has_tokens_) return as_text;
   machine_->begin_step();
@@ -165,6 +168,7 @@ SetId Constraint::take(SetId state, std::uint32_t token) {
   machine_->close(groups_);
   const bool ends = groups_.ended && index_->is_eos(token);
   next_.clear();
+  next_.text = kNoText;
   machine_->step_token(groups_, token, next_);
   if (next_.items.empty()) return ends ? kFinished : as_text;
   if (as_text != kRejected) machine_->merge(as_text, next_);
@@ -173,28 +177,28 @@ SetId Constraint::take(SetId state, std::uint32_t token) {
   return machine_->intern(next_);
 }
 
-SetId Constraint::accept_bytes(SetId state, std::string_view text) {
+State Constraint::accept_bytes(State state, std::string_view text) {
   if (state == kFinished) return text.empty() ? state : kRejected;
   if (text.empty()) return state;
   const Hold hold(*this);
   return follow(state, text);
 }
 
-bool Constraint::is_complete(SetId state) {
+bool Constraint::is_complete(State state) {
   if (state == kFinished) return true;
   const Hold hold(*this);
-  if (source_) return source_->may_end(state);
+  if (source_) return source_->may_end(set_of(state));
   machine_->begin_step();
   machine_->load(state, groups_);
   machine_->close(groups_);
   return groups_.ended;
 }
 
-std::string Constraint::forced_bytes(SetId state) {
+std::string Constraint::forced_bytes(State state) {
   std::string forced;
   if (state == kFinished) return forced;
   const Hold hold(*this);
-  if (source_) return source_->forced_bytes(state, kMostForcedBytes);
+  if (source_) return source_->forced_bytes(set_of(state), kMostForcedBytes);
   machine_->begin_step();
   machine_->load(state, groups_);
   while (forced.size() < kMostForcedBytes) {
@@ -215,7 +219,7 @@ std::string Constraint::forced_bytes(SetId state) {
   return forced;
 }
 
-std::vector<std::uint32_t> Constraint::forced_tokens(SetId state) {
+std::vector<std::uint32_t> Constraint::forced_tokens(State state) {
   std::vector<std::uint32_t> forced;
   if (state == kFinished) return forced;
   const Hold hold(*this);
@@ -238,7 +242,7 @@ std::vector<std::uint32_t> Constraint::forced_tokens(SetId state) {
   return forced;
 }
 
-std::optional<float> Constraint::temperature(SetId state) {
+std::optional<float> Constraint::temperature(State state) {
   std::optional<float> highest;
   if (state == kFinished || source_) return highest;
   const Hold hold(*this);
@@ -265,12 +269,12 @@ std::vector<Captured> Constraint::captures(std::vector<ReadPiece> pieces) {
   return find_captures(*written_, written_start_, pieces);
 }
 
-std::vector<std::vector<Term>> Constraint::stacks(SetId state, std::size_t limit) {
+std::vector<std::vector<Term>> Constraint::stacks(State state, std::size_t limit) {
   std::vector<std::vector<Term>> found;
   if (state == kFinished || source_) return found;
   const Hold hold(*this);
   // The set under each frame of the path, and the index of the frame that is to be tried next.
-  std::vector<std::pair<SetId, std::size_t>> path{{state, 0}};
+  std::vector<std::pair<SetId, std::size_t>> path{{set_of(state), 0}};
   std::vector<Term> terms;
   while (!path.empty() && found.size() < limit) {
     auto& [set, next] = path.back();
@@ -313,7 +317,7 @@ Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move
   states_.push_back(constraint_->start());
 }
 
-bool Matcher::take(SetId next, std::uint32_t token, std::string_view text) {
+bool Matcher::take(State next, std::uint32_t token, std::string_view text) {
   if (next == Constraint::kRejected) return false;
   states_.push_back(next);
   if (constraint_->has_captures()) read_.push_back({token, std::string(text)});
@@ -327,7 +331,7 @@ std::vector<Captured> Matcher::captures() {
 }
 
 std::size_t Matcher::validate(std::span<const std::uint32_t> tokens) {
-  SetId at = state();
+  State at = state();
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     at = constraint_->accept(at, tokens[i]);
     if (at == Constraint::kRejected) return i;

@@ -34,32 +34,32 @@ class Constraint {
   Constraint(std::unique_ptr<StateSource> source, std::shared_ptr<TokenIndex> index,
              const Limits& limits);
 
-  // A configuration, or this after an end-of-sequence token.
-  static constexpr SetId kFinished = 0xFFFFFFFF;
-  // No configuration: the token or text is not allowed.
-  static constexpr SetId kRejected = 0xFFFFFFFE;
+  // A state, or this after an end-of-sequence token.
+  static constexpr State kFinished = 0xFFFFFFFF;
+  // No state: the token or text is not allowed.
+  static constexpr State kRejected = 0xFFFFFFFE;
 
-  SetId start() const { return start_; }
+  State start() const { return start_; }
   TokenIndex& index() { return *index_; }
 
   // `out` has index().mask_words() words of 32 bits.
-  void fill(SetId state, std::uint32_t* out);
+  void fill(State state, std::uint32_t* out);
   // A finished mask, so that none has to be made; null when it isn't kept.
-  std::shared_ptr<const FinishedMask> find_mask(SetId state);
-  // The mask, made when it isn't kept. `state` is a configuration.
-  std::shared_ptr<const FinishedMask> mask(SetId state);
-  SetId accept(SetId state, std::uint32_t token);
-  SetId accept_bytes(SetId state, std::string_view text);
-  bool is_complete(SetId state);
-  std::string forced_bytes(SetId state);
-  std::vector<std::uint32_t> forced_tokens(SetId state);
+  std::shared_ptr<const FinishedMask> find_mask(State state);
+  // The mask, made when it isn't kept.
+  std::shared_ptr<const FinishedMask> mask(State state);
+  State accept(State state, std::uint32_t token);
+  State accept_bytes(State state, std::string_view text);
+  bool is_complete(State state);
+  std::string forced_bytes(State state);
+  std::vector<std::uint32_t> forced_tokens(State state);
   // The highest temperature that a rule asks for in which the next token may be.
-  std::optional<float> temperature(SetId state);
+  std::optional<float> temperature(State state);
   bool has_captures() const { return written_ != nullptr; }
   // What captured rules matched; the texts of tokens are filled in.
   std::vector<Captured> captures(std::vector<ReadPiece> pieces);
   // At most `limit` of the stacks of a configuration: the terms still to be said, innermost first.
-  std::vector<std::vector<Term>> stacks(SetId state, std::size_t limit);
+  std::vector<std::vector<Term>> stacks(State state, std::size_t limit);
   // What `ask` says of the store that the terms of `stacks` are of; no step runs meanwhile.
   template <typename Ask>
   auto ask_store(Ask&& ask) {
@@ -90,9 +90,9 @@ class Constraint {
     const std::scoped_lock<std::mutex> lock_;
   };
   void measure();
-  std::shared_ptr<const FinishedMask> make_mask(SetId state);
-  SetId take(SetId state, std::uint32_t token);
-  SetId follow(SetId state, std::string_view text);
+  std::shared_ptr<const FinishedMask> make_mask(State state);
+  State take(State state, std::uint32_t token);
+  State follow(State state, std::string_view text);
 
   std::mutex mutex_;  // of everything but what masks_mutex_ guards
   Limits limits_;
@@ -101,7 +101,7 @@ class Constraint {
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Walker> walker_;
   std::unique_ptr<StateSource> source_;  // in place of the three above
-  SetId start_ = Machine::kEmptySet;
+  State start_ = Machine::kEmptySet;
   std::unique_ptr<TermStore> written_;  // the grammar as it was written, if it has captures
   Term written_start_ = kNothing;
   std::mutex written_mutex_;
@@ -110,7 +110,8 @@ class Constraint {
   Groups groups_;
   Groups next_;
   std::mutex masks_mutex_;  // taken last
-  std::unordered_map<SetId, std::shared_ptr<const FinishedMask>> masks_;
+  // By state, or by its configuration where its text does not matter.
+  std::unordered_map<State, std::shared_ptr<const FinishedMask>> masks_;
   std::unordered_set<const Word*> bases_;  // of masks_
   std::atomic<std::size_t> mask_bytes_ = 0;
   std::size_t mask_hits_ = 0;
@@ -145,13 +146,13 @@ class Matcher {
   }
   std::optional<float> temperature() { return constraint_->temperature(state()); }
   std::vector<Captured> captures();
-  SetId state() const { return states_.back(); }
+  State state() const { return states_.back(); }
 
  private:
-  bool take(SetId next, std::uint32_t token, std::string_view text);
+  bool take(State next, std::uint32_t token, std::string_view text);
 
   std::shared_ptr<Constraint> constraint_;
-  std::vector<SetId> states_;
+  std::vector<State> states_;
   std::vector<ReadPiece> read_;  // one an accept, where the grammar has captures
 };
 

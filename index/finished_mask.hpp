@@ -63,6 +63,21 @@ class MaskBuilder {
   void add(const FinishedMask& part);
   void clear();
   FinishedMask finish();
+  bool has(std::uint32_t i) const { return ((value(i / 64) >> (i % 64)) & 1) != 0; }
+  // Calls `visit` with every bit that is set.
+  template <typename Visit>
+  void each(Visit&& visit) const {
+    const auto word = [&](std::size_t i) {
+      for (Word left = value(i); left != 0; left &= left - 1)
+        visit(static_cast<std::uint32_t>(i * 64) +
+              static_cast<std::uint32_t>(std::countr_zero(left)));
+    };
+    if (!base_) {
+      each_touched(word);
+      return;
+    }
+    for (std::size_t i = 0; i < words_.size(); ++i) word(i);
+  }
 
  private:
   Word value(std::size_t i) const { return is_touched(i) ? words_[i] : base_ ? base_[i] : 0; }

@@ -33,7 +33,11 @@ void clear_entries(std::span<const Entry> entries, MaskBuilder& out) {
 }  // namespace
 
 Walker::Walker(Machine& machine, TokenIndex& index, const Limits& limits)
-    : machine_(machine), store_(machine.store()), index_(index), limits_(limits) {}
+    : machine_(machine),
+      store_(machine.store()),
+      index_(index),
+      limits_(limits),
+      suspects_(index.words()) {}
 
 Groups& Walker::groups_at(std::size_t level) {
   while (levels_.size() <= level) levels_.emplace_back();
@@ -66,15 +70,17 @@ void Walker::Part::join() {
   if (&bits_ != &whole_) whole_.add(bits_);
 }
 
-FinishedMask Walker::mask(SetId configuration) {
+FinishedMask Walker::mask(State state) {
   visited_ = 0;
   blank_ = true;
   scratch_used_ = 0;
   MaskBuilder& out = take_scratch();
   plain_ = false;
   machine_.begin_step();
+  const std::uint64_t values_read = machine_.values_read();
+  if (store_.remembers()) suspects_.clear();
   Groups& groups = groups_at(0);
-  machine_.load(configuration, groups);
+  machine_.load(state, groups);
   machine_.close(groups);
   const bool ended = groups.ended;
   const std::vector<IdRange> tokens = first_tokens(groups);  // the walk takes groups out
@@ -82,6 +88,8 @@ FinishedMask Walker::mask(SetId configuration) {
   if (ended) {
     for (const std::uint32_t id : index_.eos()) out.set(id);
   }
+  if (store_.remembers()) take_suspects(state, out);
+  by_text_ = machine_.values_read() != values_read;
   for (const IdRange& range : tokens) {
     for (std::uint32_t id = range.low; id <= range.high; ++id) out.set(id);
   }
@@ -106,6 +114,8 @@ void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filte
                   MaskBuilder& out) {
   const Trie::Node& here = trie.node(node);
   if (here.child_begin == here.child_end) return;
+  if (levels_[level].cut)
+    set_entries(trie.entries(here.entry_end, here.subtree_entry_end), suspects_);
   if (!filter.open()) {
     const Trie::ItemRange items = trie.items(node);
     if (items.low > filter.high || items.high < filter.low) return;
@@ -119,9 +129,10 @@ void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filte
       if (store_.has_meters())
         levels_[level].items[i].term = store_.without_meter(levels_[level].items[i].term);
       const Group group = levels_[level].items[i];
-      if (apply_keys({&trie, node}, group, level + 1, out) ||
+      MaskBuilder& target = target_of(group, out);
+      if (apply_keys({&trie, node}, group, level + 1, target) ||
           (long_walk && !store_.has(group.term, kHasCall) &&
-           apply_frame({&trie, node}, group, level + 1, blank, out))) {
+           apply_frame({&trie, node}, group, level + 1, blank && &target == &out, target))) {
         blank = false;
         levels_[level].items.erase(levels_[level].items.begin() + static_cast<std::ptrdiff_t>(i));
       } else {
@@ -163,9 +174,9 @@ void Walker::enter(const Trie& trie, std::uint32_t child, std::size_t level, Fil
                    MaskBuilder& out) {
   const Trie::Node& here = trie.node(child);
   if (here.entry_begin != here.entry_end) {
-    if (machine_.token_may_end(levels_[level])) {
+    if (MaskBuilder* const target = end_target(levels_[level], out)) {
       for (const Entry& entry : trie.entries_at(child)) {
-        if (filter.low <= entry.items && entry.items <= filter.high) out.set(entry.token);
+        if (filter.low <= entry.items && entry.items <= filter.high) target->set(entry.token);
       }
     }
   }
@@ -202,6 +213,8 @@ std::uint64_t Walker::lost(Place place, const Row& from, const Row& to) const {
 
 bool Walker::apply_frame(Place place, const Group& written, std::size_t level, bool blank,
                          MaskBuilder& out) {
+  if (store_.node(written.term).kind == Kind::Without)
+    return apply_without(place, written, level, blank, out);
   const Group group{normalised(written.term), written.parents};
   std::shared_ptr<const FrameMask> mask = known_frame(place, group.term);
   if (mask == nullptr) {

@@ -12,6 +12,8 @@
 //   - a pair walk: t runs beside a frame r that most bytes lead to, and only tokens on paths where
 //     the two differ are looked at (a string under a pattern, beside any string);
 //   - a walk of the whole subtree, kept in the vocabulary's cache.
+//   - a difference: a value that none seen before may equal is any value, less what is seen to
+//     differ along the texts of those (distinct_walk.cpp).
 // A group of a few texts, each with a continuation of its own (the declared keys of an object, the
 // values of an enum), is followed along their spellings (key_walk.cpp). All other groups walk the
 // trie together, node by node.
@@ -43,8 +45,10 @@ class Walker {
  public:
   Walker(Machine& machine, TokenIndex& index, const Limits& limits);
 
-  // The tokens allowed in `configuration`.
-  FinishedMask mask(SetId configuration);
+  // The tokens allowed in a state.
+  FinishedMask mask(State state);
+  // Whether that depends on the state's text: not just on its configuration.
+  bool by_text() const { return by_text_; }
   const WalkStats& stats() const { return stats_; }
 
  private:
@@ -127,6 +131,15 @@ class Walker {
   void enter_key(const KeyPlace& at, std::uint32_t child, Term residual);
   bool apply_all_but(Place place, const Group& group, std::size_t level, bool blank,
                      MaskBuilder& out);
+  bool apply_without(Place place, const Group& group, std::size_t level, bool blank,
+                     MaskBuilder& out);
+  void leave_out(const KeyPlace& at, std::uint32_t node, Term all, Term out);
+  void take_suspects(State state, MaskBuilder& out);
+  // Where to set the tokens that end in some groups; null when none may.
+  MaskBuilder* end_target(const Groups& groups, MaskBuilder& out);
+  MaskBuilder& target_of(const Group& group, MaskBuilder& out) {
+    return store_.remembers() && machine_.is_suspect(group) ? suspects_ : out;
+  }
   bool apply_beside(Place place, const Group& group, std::size_t level, bool blank,
                     MaskBuilder& out);
   void correct(const Trie& trie, std::uint32_t node, Term t, Term reference, SetId parents,
@@ -171,6 +184,8 @@ class Walker {
   WalkStats stats_;
   std::uint64_t visited_ = 0;  // in the mask under way
   bool blank_ = true;          // it has no bits yet
+  MaskBuilder suspects_;       // tokens to be tried one by one
+  bool by_text_ = false;
   std::deque<Groups> levels_;
   std::deque<MaskBuilder> scratch_;
   std::size_t scratch_used_ = 0;

@@ -7,8 +7,10 @@ are counted by what they are, or must differ, the rule is a template with counte
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from grammaton.errors import UnsupportedKeyword
 from grammaton.grammar.json_schema.positions import ArrayShape, Position
 
 if TYPE_CHECKING:
@@ -34,13 +36,16 @@ def array_body(lowering: Lowering, shape: ArrayShape, depth: int) -> int:
         prefix = prefix[:most]
     if most == 0:
         return pieces.close_bracket
+    term = lowering.term
+    if shape.unique is not None:
+        most, term = _unique(lowering, shape, shape.unique, prefix, rest, most)
+        if most is not None and most < shape.min:
+            return int(store.NOTHING)
     lead, comma, close = pieces.first_lead(depth), pieces.comma(depth), pieces.close("]", depth)
-    items = [
-        store.concat([lowering.term(position, depth + 1), pieces.space]) for position in prefix
-    ]
+    items = [store.concat([term(position, depth + 1), pieces.space]) for position in prefix]
     repeated = None
     if rest is not None and (most is None or most > len(prefix)):
-        repeated = store.concat([lowering.term(rest, depth + 1), pieces.space])
+        repeated = store.concat([term(rest, depth + 1), pieces.space])
     taken = max(1, len(items))
     tail = close
     if repeated is not None and (most is None or most > taken):
@@ -59,6 +64,35 @@ def array_body(lowering: Lowering, shape: ArrayShape, depth: int) -> int:
     if shape.min == 0:
         body = store.union([pieces.close_bracket, body])
     return int(body)
+
+
+def _unique(
+    lowering: Lowering,
+    shape: ArrayShape,
+    pointer: str,
+    prefix: list[Position],
+    rest: Position | None,
+    most: int | None,
+) -> tuple[int | None, Callable[[Position, int], int]]:
+    """How many items that differ there can be, and what makes the term of one.
+
+    Raises:
+        UnsupportedKeyword: some items may be used up before there are so many.
+    """
+    distinct = lowering.distinct
+    counts = [distinct.item(position, pointer).count for position in prefix]
+    short = any(count is not None and count <= i for i, count in enumerate(counts))
+    if rest is not None and (most is None or most > len(prefix)):
+        count = distinct.item(rest, pointer).count
+        if count is not None and (most is None or most > count):
+            most = count
+            short = short or bool(prefix)
+    if short:
+        raise UnsupportedKeyword(
+            "'uniqueItems' is not enforced yet where the first items leave too few for the others",
+            pointer=pointer,
+        )
+    return most, lambda position, depth: distinct.item(position, pointer).term
 
 
 def _with_variants(
@@ -84,7 +118,7 @@ def _with_variants(
     for index, position, claimed, number in variants:
         if not lowering.alive(position, depth + 1) or (index is not None and index > last):
             continue
-        text = store.concat([lowering.term(position, depth + 1), pieces.space])
+        text = store.concat([_claimed(lowering, shape, position, depth + 1), pieces.space])
         low, high = (prefix, last) if index is None else (index, index)
         if low > high or any(shape.duties[j].most == 0 for j in claimed):
             continue
@@ -117,3 +151,16 @@ def _with_variants(
         item, [(text, rest, empty, conditions, updates) for text, conditions, updates in written]
     )
     return int(store.call(first))
+
+
+def _claimed(lowering: Lowering, shape: ArrayShape, position: Position, depth: int) -> int:
+    """The term of an item of an array whose items are claimed for duties."""
+    if shape.unique is None:
+        return lowering.term(position, depth)
+    item = lowering.distinct.item(position, shape.unique)
+    if item.count is not None:
+        raise UnsupportedKeyword(
+            "'uniqueItems' beside 'contains' is enforced only where both leave no end of items",
+            pointer=shape.unique,
+        )
+    return item.term

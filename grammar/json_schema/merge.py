@@ -325,9 +325,11 @@ class Merger:
         rest = [facts.rest for facts in said if facts.rest is not None]
         prefix = [self._position(nodes) for nodes in items]
         shape = ArrayShape(prefix, self._position(rest), least, most)
-        if unique is not None and (most is None or most > 1):
-            self._make_unique(shape, list(some), unique)
-        elif some:
+        if unique is not None and (most is None or most > 1) and not self.relaxed:
+            if self._list_unique(shape, list(some), f"{unique.pointer}/uniqueItems"):
+                return shape
+            shape.unique = f"{unique.pointer}/uniqueItems"
+        if some:
             self._make_claims(shape, [*items, rest], list(some))
         return shape
 
@@ -357,25 +359,21 @@ class Merger:
                 index = i if i < len(shape.prefix) else None
                 shape.variants.append((index, self._position(said), claimed, None))
 
-    def _make_unique(self, shape: ArrayShape, some: list[Contains], owner: Node) -> None:
-        """Variants of the items by their value, where all have finitely many."""
-        if self.relaxed:
-            return
+    def _list_unique(self, shape: ArrayShape, some: list[Contains], pointer: str) -> bool:
+        """Variants of the items by their value; False where not all are listed."""
+        places = shape.prefix if shape.rest is None else [*shape.prefix, shape.rest]
+        if shape.max is not None:
+            places = places[: shape.max]
+        for position in places:
+            self._positions.expand(position)
+        if any(position.finite is None for position in places):
+            return False
         shape.duties = [Duty(each.least, each.most) for each in some]
         shape.variants = []
         numbers: dict[Any, int] = {}
-        pointer = f"{owner.pointer}/uniqueItems"
-        places = shape.prefix if shape.rest is None else [*shape.prefix, shape.rest]
         for i, position in enumerate(places):
-            if shape.max is not None and i >= shape.max:
-                break
-            self._positions.expand(position)
-            if position.finite is None:
-                raise UnsupportedKeyword(
-                    "'uniqueItems' is enforced for items with finitely many values only",
-                    pointer=pointer,
-                )
-            for key, value in {canonical(value): value for value in position.finite}.items():
+            listed = position.finite or ()
+            for key, value in {canonical(value): value for value in listed}.items():
                 claimed = tuple(
                     j
                     for j, each in enumerate(some)
@@ -387,6 +385,7 @@ class Merger:
                 shape.variants.append((index, place, claimed, number))
         if shape.min > len(numbers):
             shape.max = min(len(numbers), shape.min - 1)
+        return True
 
     def _items(self, said: list[Arrays], i: int) -> list[Node]:
         """The schemas that hold of item i."""
@@ -575,14 +574,10 @@ class Merger:
                     continue
                 nodes = [some[j][1] for j in claimed]
                 wanted = self._position([*members, *nodes])
-                valued = [node for node in nodes if not self.nodes.parse(node).trivial]
-                if valued and not self.relaxed:
-                    # A text may repeat an undeclared key, and a reader takes the last value only.
-                    raise UnsupportedKeyword(
-                        "a property that is not declared would have to be found by its value; "
-                        "that is not enforced yet",
-                        pointer=valued[0].pointer,
-                    )
+                if any(not self.nodes.parse(node).trivial for node in nodes):
+                    # A reader takes the last value of a key only, so it must not be repeated.
+                    shape.found = True
+                    shape.counted = shape.counted or nodes[0].pointer
                 shape.claimed.append((narrow, wanted, claimed))
 
     def _members(self, facts: list[Objects], patterns: list[str], key: str) -> list[Node]:

@@ -19,10 +19,12 @@ A bound costs a few terms for each of its digits; everything is made once for ea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import Literal
 
+from grammaton.errors import LimitExceeded
 from grammaton.grammar.json_schema.multiples import (
     normal_scientific,
     plain_multiples,
@@ -35,6 +37,9 @@ MIN_EXPONENT, MAX_EXPONENT = -324, 308
 """Exponents of the scientific form: those a double can have."""
 SMALL_EXPONENT, LARGE_EXPONENT = -5, 16
 """The scientific form starts below and above these, as in Python's `repr`."""
+
+MOST_LISTED = 100_000
+"""Numbers that are looked at one by one to be counted."""
 
 Sort = Literal["integer", "fraction", "number"]
 """Integers, numbers that are none, or both."""
@@ -56,6 +61,7 @@ class NumberTexts:
         self.empty: int = store.EMPTY
         self._frames: dict[tuple[Sort, Bounds], int] = {}
         self._values: dict[tuple[bool, tuple[Exact, ...]], int] = {}
+        self._said: dict[int, tuple[Sort, Bounds] | tuple[tuple[Exact, ...], int]] = {}
         self._made = False
 
     def on(self, pieces: TextPieces) -> NumberTexts:
@@ -100,17 +106,68 @@ class NumberTexts:
         frame = self._frames.get(key)
         if frame is None:
             self._make()
-            body = self._body(bounds, sort == "integer")
-            if sort == "fraction" and body != self.nothing:
-                body = int(self.store.intersect([body, self._no_integer()]))
-                body = self.nothing if self.store.is_empty(body) else body
+            body = self._language(bounds, sort)
             frame = self.nothing
             if body != self.nothing:
                 limits = bounds.describe()
                 name = sort.upper()
                 frame = self.pieces.frame(f"{name} {limits}" if limits else name, body)
+                self._said[frame] = key
             self._frames[key] = frame
         return frame
+
+    def _language(self, bounds: Bounds, sort: Sort, *, free: bool = True) -> int:
+        """The texts of the numbers of a sort within bounds; `free` if exponents may be."""
+        body = self._body(bounds, sort == "integer", free=free)
+        if sort == "fraction" and body != self.nothing:
+            body = int(self.store.intersect([body, self._no_integer()]))
+            body = self.nothing if self.store.is_empty(body) else body
+        return body
+
+    def is_number(self, term: int) -> bool:
+        """Whether a term was made by `number` or `values`."""
+        return term in self._said
+
+    def plain(self, term: int) -> int:
+        """The texts of a term made here, without free exponents; regular."""
+        said = self._said[term]
+        if isinstance(said[0], tuple):
+            assert isinstance(said[1], int)
+            return said[1]
+        assert isinstance(said[1], Bounds)
+        return self._language(said[1], said[0], free=False)
+
+    def count(self, terms: Sequence[int]) -> int | None:
+        """How many numbers some terms made here have together; None for no end of them.
+
+        Raises:
+            LimitExceeded: they are too many to be told apart.
+        """
+        found: set[Fraction] = set()
+        for term in terms:
+            said = self._said[term]
+            if isinstance(said[0], tuple):
+                found.update(map(Fraction, said[0]))
+                continue
+            sort, bounds = said
+            assert isinstance(bounds, Bounds)
+            steps = bounds.steps(integer=sort == "integer")
+            if steps is None:
+                return None
+            step, first, last = steps
+            if len(terms) == 1 and sort != "fraction" and not bounds.skipped:
+                return max(0, last - first + 1)
+            if last - first >= MOST_LISTED:
+                raise LimitExceeded(
+                    f"over {MOST_LISTED} numbers that must differ are said in several ways"
+                )
+            skipped = [Fraction(each) for each in bounds.skipped]
+            for number in (step * i for i in range(first, last + 1)):
+                if any((number / each).denominator == 1 for each in skipped):
+                    continue
+                if sort != "fraction" or number.denominator != 1:
+                    found.add(number)
+        return len(found)
 
     def _no_integer(self) -> int:
         """Spellings of numbers that are no integers: plain ones, or with a small power of ten."""
@@ -127,9 +184,10 @@ class NumberTexts:
         term = self._values.get(key)
         if term is None:
             self._make()
-            term = self._or(*[self._value(value, key[0]) for value in values])
+            texts = term = self._or(*[self._value(value, key[0]) for value in values])
             if len(values) > 1:
                 term = self.pieces.frame("NUMBERS", term)
+            self._said[term] = (values, texts)
             self._values[key] = term
         return term
 
@@ -158,13 +216,13 @@ class NumberTexts:
     def _in_range(self, exponent: int) -> bool:
         return MIN_EXPONENT <= exponent <= MAX_EXPONENT
 
-    def _body(self, bounds: Bounds, integer: bool) -> int:
+    def _body(self, bounds: Bounds, integer: bool, *, free: bool) -> int:
         if integer and bounds.divides:
             bounds = bounds.whole()
-        if not integer and not bounds.divides:
-            free = self._free(bounds)
-            if free is not None:
-                return free
+        if free and not integer and not bounds.divides:
+            texts = self._free(bounds)
+            if texts is not None:
+                return texts
         positive = self._magnitudes(bounds, integer)
         negative = self._magnitudes(bounds.mirrored(), integer)
         return self._or(positive, self._then(self.minus, negative))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from math import isfinite, lcm
+from math import ceil, floor, isfinite, lcm
 from typing import Any
 
 from grammaton.errors import LimitExceeded
@@ -138,6 +138,27 @@ class Bounds:
         step = None if self.step is None else common_multiple(self.step, 1)
         skipped = tuple(common_multiple(each, 1) for each in self.skipped)
         return replace(self, step=step, skipped=skipped)
+
+    def steps(self, *, integer: bool) -> tuple[Fraction, int, int] | None:
+        """The numbers within as the multiples of a step, from the first to the last one; some of
+        them are `skipped`. None where there is no end of them, or no step between them."""
+        bounds = self.whole() if integer else self
+        step = 1 if integer and bounds.step is None else bounds.step
+        low, high = bounds.low, bounds.high
+        if low is None or high is None:
+            return None
+        if step is None:
+            if low < high:
+                return None
+            alone = low == high and not bounds.low_open and not bounds.high_open
+            if low == 0 or not alone:
+                return Fraction(1), 0, 0 if alone else -1
+            return Fraction(low), 1, 1
+        width = Fraction(step)
+        first, last = ceil(Fraction(low) / width), floor(Fraction(high) / width)
+        first += bounds.low_open and first * width == Fraction(low)
+        last -= bounds.high_open and last * width == Fraction(high)
+        return width, first, last
 
     def holds(self, value: Exact) -> bool:
         """Whether a number is within."""

@@ -17,6 +17,7 @@ so a declared property can be neither repeated nor smuggled in under an escape.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from grammaton.errors import UnsupportedKeyword
@@ -47,7 +48,13 @@ def object_term(lowering: Lowering, shape: ObjectShape, depth: int) -> int:
         clauses = _counters(lowering, shape.kept, depth, keys)
         param = store.param(counters=(0, 0, *clauses.start()))
         may_be_empty = may_be_empty and clauses.holds_at_first
-    inside = store.concat([pieces.first_lead(depth), store.call(rule, param)])
+    members = store.call(rule, param)
+    if shape.counts_others and others:
+        scope = store.rule("OBJECT")
+        store.scope(scope)
+        store.define(scope, members)
+        members = store.call(scope)
+    inside = store.concat([pieces.first_lead(depth), members])
     if may_be_empty:
         inside = store.union([pieces.close_brace, inside])
     return int(store.concat([pieces.open("{"), inside]))
@@ -67,12 +74,20 @@ def _define(
     values = [term(shape.properties[key], depth + 1) for key in keys]
     spelled = [literal(key) for key in keys]
     members = store.members(spelled, values, quote, quote_colon, space)
+    differing = None
+    if shape.counts_others and others:
+        differing = _distinct_keys(lowering, shape, others)
+
+    def key_of(sort: KeySort) -> int:
+        if differing is not None:
+            return differing(sort)
+        return int(concat([quote, lowering.strings.key_rest(sort)]))
 
     def written(sorts: list[tuple[KeySort, Position]]) -> list[int]:
         return [
             concat(
                 [
-                    *(quote, lowering.strings.key_rest(sort), pieces.colon),
+                    *(key_of(sort), pieces.colon),
                     *(term(position, depth + 1), space),
                 ]
             )
@@ -117,12 +132,6 @@ def _define(
     required = [i for i, key in enumerate(keys) if key in shape.required]
     found = [("between", 2 + j, 1, 1) for j in range(len(shape.duties))]
     least = max(0, shape.min - len(required))
-    if least > 1 and undeclared:
-        # A text may repeat an undeclared key, and a reader counts that once.
-        raise UnsupportedKeyword(
-            "'minProperties' above 1 is enforced only for objects that are closed yet",
-            pointer=shape.counted,
-        )
     most = None if shape.max is None else shape.max - len(required)
     if not members and not found and clauses is None:
         _define_uniform(lowering, rule, store.union(undeclared), depth, least, most)
@@ -139,6 +148,29 @@ def _counters(lowering: Lowering, kept: Kept, depth: int, keys: list[str]) -> Cl
     """The counters of the clauses of a shape with these keys."""
     supports = kept.supports(lambda position: lowering.alive(position, depth + 1))
     return ClauseCounters(supports, 2, len(keys))
+
+
+def _distinct_keys(
+    lowering: Lowering, shape: ObjectShape, others: list[tuple[KeySort, Position]]
+) -> Callable[[KeySort], int]:
+    """Keys of undeclared properties that differ from each other.
+
+    Raises:
+        UnsupportedKeyword: there is an end of them.
+    """
+    kinds = [sort for sort, _ in others]
+    kinds += [place for place, _, _ in shape.claimed if isinstance(place, KeySort)]
+    regular = not any(sort.irregular for sort in kinds)
+    counts = [lowering.distinct.key(sort).count for sort in kinds] if regular else []
+    # What must be found must not be used up; for a count, one sort without end is enough.
+    ends = any if shape.found else all
+    if not regular or ends(count is not None for count in counts):
+        raise UnsupportedKeyword(
+            "what is said of properties that are not declared is enforced only where their keys "
+            "are a regular language, and there is no end of them",
+            pointer=shape.counted,
+        )
+    return lambda sort: lowering.distinct.key(sort).term
 
 
 def _define_uniform(

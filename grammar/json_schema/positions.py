@@ -29,11 +29,13 @@ class Duty(NamedTuple):
 class ArrayShape:
     """Arrays: positions of the first items, of the rest (None: no more items), how many.
 
-    Where there are `duties`, or no two items may be equal, every item is one of some `variants`
-    (index or None for the rest, position, duties that it is claimed for, number of its value).
+    Where there are `duties`, or no two items may be equal and their values are listed, every item
+    is one of some `variants` (index or None for the rest, position, duties that it is claimed for,
+    number of its value). Where no two may be equal and not all are listed, `unique` is the pointer
+    of the keyword that says so.
     """
 
-    __slots__ = ("duties", "max", "min", "prefix", "rest", "term", "variants")
+    __slots__ = ("duties", "max", "min", "prefix", "rest", "term", "unique", "variants")
 
     def __init__(
         self,
@@ -51,6 +53,7 @@ class ArrayShape:
         self.duties = duties or []
         self.variants = variants
         self.term: int | None = None
+        self.unique: str | None = None
 
     def item(self, i: int) -> Position | None:
         """The position of item i; None when there can be none."""
@@ -89,12 +92,14 @@ class ObjectShape:
     are properties too, after the declared, if they can be there at all. `min` and `max` count
     properties; `counted` is the pointer of the keyword that sets the least. Each of the `duties`
     needs a property that is claimed for it: `claimed` are (declared key or sort of another,
-    position, duties). `kept` are choices that are not multiplied out.
+    position, duties). `kept` are choices that are not multiplied out. `found` is true where a
+    property that is not declared must be found by its value; then, and where several are counted,
+    the keys of undeclared properties must differ.
     """
 
     __slots__ = (
-        *("claimed", "counted", "duties", "kept", "max", "min", "others", "properties"),
-        *("required", "term"),
+        *("claimed", "counted", "duties", "found", "kept", "max", "min", "others"),
+        *("properties", "required", "term"),
     )
 
     def __init__(
@@ -118,6 +123,12 @@ class ObjectShape:
         self.claimed = claimed or []
         self.kept: Kept | None = None
         self.term: int | None = None
+        self.found = False
+
+    @property
+    def counts_others(self) -> bool:
+        """Whether it matters which undeclared properties there are."""
+        return self.found or self.min - len(self.required) > 1
 
     @property
     def is_free(self) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from grammaton.grammar.json_schema.arrays import array_body
+from grammaton.grammar.json_schema.distinct import DistinctValues
 from grammaton.grammar.json_schema.normal import Normaliser
 from grammaton.grammar.json_schema.objects import object_term
 from grammaton.grammar.json_schema.positions import (
@@ -39,6 +40,7 @@ class Lowering:
         self.pieces = pieces
         self.store = pieces.store
         self.strings = normaliser.strings
+        self.distinct = DistinctValues(pieces, normaliser.strings, normaliser.numbers)
         self.any_order = any_order
         self.indented = pieces.indent is not None
         self.deepest = MAX_INDENTED_DEPTH if self.indented else INFINITE - 1
@@ -100,6 +102,8 @@ class Lowering:
 
     def _array(self, shape: ArrayShape, depth: int) -> int:
         rule = self.store.rule("ARRAY")
+        if shape.unique is not None:
+            self.store.scope(rule)
         self.later(lambda: self.store.define(rule, array_body(self, shape, depth)))
         return int(self.store.concat([self.pieces.open("["), self.store.call(rule)]))
 

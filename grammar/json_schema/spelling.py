@@ -56,6 +56,11 @@ class Spelling:
         spelling.store = store
         return spelling
 
+    @property
+    def is_free(self) -> bool:
+        """Whether every spelling is allowed."""
+        return self._free
+
     def texts(self, texts: Sequence[str]) -> int:
         """The spellings of some texts, without quotes."""
         store = self.store

@@ -89,6 +89,7 @@ class StringTexts:
         self._keys: dict[KeySort, int] = {}
         self._sorts: dict[KeySort, int] = {}
         self._irregular: dict[str, int] = {}
+        self._said: dict[int, StringFacts | tuple[str, ...]] = {}
         self._any: int | None = None
 
     def on(self, pieces: TextPieces) -> StringTexts:
@@ -113,8 +114,17 @@ class StringTexts:
             term = rest
             if rest != self.store.NOTHING:
                 term = self.store.concat([self.pieces.quote, rest])
+                self._said[term] = facts
             self._frames[facts] = term
         return term
+
+    def decoded(self, term: int) -> int | None:
+        """The decoded texts of a term made by `string` or `values`; None if it was not, or if they
+        are no regular language."""
+        said = self._said.get(term)
+        if isinstance(said, StringFacts):
+            return self.text(said) if said.irregular is None else None
+        return None if said is None else int(self.store.literals([text.encode() for text in said]))
 
     def _rest(self, facts: StringFacts) -> int:
         store, pieces = self.store, self.pieces
@@ -214,9 +224,12 @@ class StringTexts:
             return int(store.NOTHING)
         spelled = pieces.spelling.texts(texts)
         if len(texts) == 1:
-            return int(store.concat([pieces.quote, spelled, pieces.quote]))
-        frame = pieces.string_frame("STRINGS", spelled)
-        return int(store.concat([pieces.quote, frame]))
+            term = int(store.concat([pieces.quote, spelled, pieces.quote]))
+        else:
+            frame = pieces.string_frame("STRINGS", spelled)
+            term = int(store.concat([pieces.quote, frame]))
+        self._said[term] = tuple(texts)
+        return term
 
     def is_of(self, sort: KeySort, key: str) -> bool:
         """Whether a key is of a sort."""
@@ -246,6 +259,12 @@ class StringTexts:
             frame = self.pieces.string_frame(name[:80], self.pieces.lift(self._key(sort)))
             self._keys[sort] = frame
         return frame
+
+    def key_text(self, sort: KeySort) -> int:
+        """The decoded keys of a sort."""
+        if sort.plain and not sort.excluded:
+            return int(self.store.repeat(self.pieces.any_char, 0, None))
+        return self._key(sort)
 
     def _key(self, sort: KeySort) -> int:
         """The decoded keys of a sort that is not just any string."""

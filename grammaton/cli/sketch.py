@@ -40,8 +40,8 @@ def _pieces(constraint: Constraint, term: int, level: int, depth: int) -> Iterat
             yield character_class(ranges)
         case ("call", int(rule), int(param)):
             yield _call(constraint, rule, param)
-        case ("json", int(inner)):
-            yield from ("json(", *_pieces(constraint, inner, _UNION, depth - 1), ")")
+        case ("json" | "distinct" | "distinct_text" as name, int(inner)):
+            yield from (f"{name}(", *_pieces(constraint, inner, _UNION, depth - 1), ")")
         case ("multiples", divisor, places):
             yield f"multiples({divisor}, {places})"
         case ("tokens", tuple(names), tuple(ids), bool(negated)):
@@ -66,6 +66,10 @@ def _pieces(constraint: Constraint, term: int, level: int, depth: int) -> Iterat
         case ("intersect", parts):
             assert isinstance(parts, tuple)
             yield from _intersection(constraint, parts, level, depth)
+        case ("without", int(whole), int(seen)):
+            yield from _pieces(constraint, whole, _CONCAT, depth - 1)
+            yield " & ~"
+            yield from _pieces(constraint, seen, _PREFIX, depth - 1)
         case _:
             yield "…"
 

@@ -7,11 +7,11 @@ namespace grammaton {
 
 namespace {
 
-SetId state_of(const CharacterMachine& machine, std::uint64_t state) {
-  if (state >= machine.state_count()) {
+State state_of(const CharacterMachine& machine, std::uint64_t state) {
+  if (!machine.has(state)) {
     throw GrammarFault("state " + std::to_string(state) + " is not of this machine");
   }
-  return static_cast<SetId>(state);
+  return state;
 }
 
 }  // namespace
@@ -47,6 +47,15 @@ void bind_characters(nb::module_& m) {
             return arcs;
           },
           arg("state"))
+      .def(
+          "step",
+          [](CharacterMachine& self, std::uint64_t state, std::uint32_t code_point) -> nb::object {
+            if (code_point > 0x10FFFF) throw GrammarFault("no such character");
+            const State next = self.step(state_of(self, state), code_point);
+            return next == Machine::kEmptySet ? nb::object(nb::none()) : nb::object(nb::int_(next));
+          },
+          arg("state"), arg("code_point"))
+      .def_prop_ro("remembers", &CharacterMachine::remembers)
       .def(
           "shortest",
           [](CharacterMachine& self, std::uint64_t state) {

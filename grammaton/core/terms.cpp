@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "automata/machine.hpp"
+#include "grammar/count.hpp"
 #include "grammar/normalise.hpp"
 #include "grammaton/core/bindings.hpp"
 
@@ -299,10 +300,17 @@ nb::tuple node_of(const TermStore& store, Term t) {
       return nb::tuple(nb::make_tuple("tokens") + token_set_tuple(store.token_set(n.a)));
     case Kind::Metered:
       return nb::make_tuple("metered", n.a, optional(n.b), temperature_of(n.c));
+    case Kind::Distinct:
+      return nb::make_tuple(Written{n.b} == Written::Text ? "distinct_text" : "distinct", n.a);
+    case Kind::Without:
+      return nb::make_tuple("without", n.a, n.b);
     case Kind::JsonRaw:
     case Kind::NoSplit:
     case Kind::KeyDigits:
       break;
+    case Kind::Take:
+    case Kind::Seen:
+      return nb::make_tuple("empty");
   }
   return nb::make_tuple("residual");
 }
@@ -455,6 +463,14 @@ void bind_terms(nb::module_& m) {
           },
           arg("divisor"), arg("places") = 0)
       .def(
+          "distinct",
+          [](TermStore& s, std::uint64_t t) { return s.distinct(checked(s, t), Written::Scalar); },
+          arg("term"))
+      .def(
+          "distinct_text",
+          [](TermStore& s, std::uint64_t t) { return s.distinct(checked(s, t), Written::Text); },
+          arg("term"))
+      .def(
           "tokens",
           [](TermStore& s, std::vector<std::string> names, const Ranges& ids, bool negated) {
             return s.token({std::move(names), id_ranges(ids), negated});
@@ -470,6 +486,15 @@ void bind_terms(nb::module_& m) {
           },
           arg("term"))
       .def("rule", &TermStore::rule, arg("name"))
+      .def(
+          "scope", [](TermStore& s, std::uint64_t rule) { s.set_scoped(checked_rule(s, rule)); },
+          arg("rule"))
+      .def(
+          "is_scope",
+          [](TermStore& s, std::uint64_t rule) {
+            return s.rule_info(checked_rule(s, rule)).scoped;
+          },
+          arg("rule"))
       .def(
           "set_attributes",
           [](TermStore& s, std::uint64_t rule, std::string capture, std::string stop_capture,
@@ -553,6 +578,16 @@ void bind_terms(nb::module_& m) {
             return s.has(term, kHasCall) ? accepts_nothing(s, term) : s.is_empty(term);
           },
           arg("term"))
+      .def(
+          "count_texts",
+          [](TermStore& s, std::uint64_t t, std::uint64_t most) {
+            const Term term = checked(s, t);
+            if (s.has(term, kHasCall)) throw GrammarFault("count_texts() takes a regular term");
+            if (most > kUnbounded) throw GrammarFault("count_texts() counts up to 2**32 - 1");
+            const StepBudget budget(s);
+            return count_texts(s, term, most);
+          },
+          arg("term"), arg("most"))
       .def(
           "is_regular",
           [](TermStore& s, std::uint64_t t) { return !s.has(checked(s, t), kHasCall); },
