@@ -273,7 +273,10 @@ class ProductiveRules {
 
   // The first one of a scope; that there are values enough is for the grammar's author to see to.
   bool distinct_ends(Term t) {
-    const Term copied = copy_.term(t, true);
+    const Node n = source_.node(t);  // not copied whole: Copy asks here whether it ends
+    const bool lifted = Written{n.b} == Written::Text;
+    const Term inner = copy_.term(n.a, !lifted);
+    const Term copied = target_.distinct(inner, Written{n.b}, lifted && target_.restricted());
     return copied != kNothing && target_.distinct_body(copied, 0) != kNothing;
   }
 
