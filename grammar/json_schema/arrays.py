@@ -36,7 +36,7 @@ def array_body(lowering: Lowering, shape: ArrayShape, depth: int) -> int:
         prefix = prefix[:most]
     if most == 0:
         return pieces.close_bracket
-    term = lowering.term
+    term: Callable[[Position, int], int] = lowering.term
     if shape.unique is not None:
         most, term = _unique(lowering, shape, shape.unique, prefix, rest, most)
         if most is not None and most < shape.min:
@@ -80,10 +80,10 @@ def _unique(
         UnsupportedKeyword: some items may be used up before there are so many.
     """
     distinct = lowering.distinct
-    counts = [distinct.item(position, pointer).count for position in prefix]
+    counts = [distinct.item(position, pointer).size for position in prefix]
     short = any(count is not None and count <= i for i, count in enumerate(counts))
     if rest is not None and (most is None or most > len(prefix)):
-        count = distinct.item(rest, pointer).count
+        count = distinct.item(rest, pointer).size
         if count is not None and (most is None or most > count):
             most = count
             short = short or bool(prefix)
@@ -158,7 +158,7 @@ def _claimed(lowering: Lowering, shape: ArrayShape, position: Position, depth: i
     if shape.unique is None:
         return lowering.term(position, depth)
     item = lowering.distinct.item(position, shape.unique)
-    if item.count is not None:
+    if item.size is not None:
         raise UnsupportedKeyword(
             "'uniqueItems' beside 'contains' is enforced only where both leave no end of items",
             pointer=shape.unique,

@@ -27,7 +27,7 @@ class Distinct(NamedTuple):
     """A term of the values of a place, and how many there are; None for no end of them."""
 
     term: int
-    count: int | None
+    size: int | None
 
 
 class DistinctValues:

@@ -161,7 +161,7 @@ def _distinct_keys(
     kinds = [sort for sort, _ in others]
     kinds += [place for place, _, _ in shape.claimed if isinstance(place, KeySort)]
     regular = not any(sort.irregular for sort in kinds)
-    counts = [lowering.distinct.key(sort).count for sort in kinds] if regular else []
+    counts = [lowering.distinct.key(sort).size for sort in kinds] if regular else []
     # What must be found must not be used up; for a count, one sort without end is enough.
     ends = any if shape.found else all
     if not regular or ends(count is not None for count in counts):

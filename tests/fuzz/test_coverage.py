@@ -33,7 +33,7 @@ def test_a_finding_is_printed_with_its_replay(
     accepts = Grammar.accepts
     monkeypatch.setattr(Grammar, "accepts", lambda self, text: not accepts(self, text))
     with pytest.raises(SystemExit):
-        check_bytes(TARGETS["patterns"], b"\x01" * 64)  # bytes that draw a pattern that is taken
+        check_bytes(TARGETS["patterns"], b"\x80" * 64)  # bytes that draw a pattern that is taken
     line = shlex.split(capsys.readouterr().out.splitlines()[-1])
     assert line[:5] == ["python", "-m", "grammaton.fuzz", "--target", "patterns"]
     case = json.loads(line[-1])

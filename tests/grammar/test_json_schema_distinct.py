@@ -92,7 +92,7 @@ def test_arrays(number: int) -> None:
     check()
 
 
-OBJECTS = [
+OBJECTS: list[dict[str, Any]] = [
     {"type": "object", "minProperties": 2},
     {"minProperties": 2, "maxProperties": 3, "properties": {"a": {"type": "integer"}}},
     {"minProperties": 3, "required": ["a"], "properties": {"a": {}, "b": {}}},
