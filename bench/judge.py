@@ -34,15 +34,14 @@ import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 import numpy as np
 
 from bench.isolation import REFUSED, do_items
-from bench.measure import Worker
-from bench.peers import PEERS, Mask, Peer, Refused, Whitespace
+from bench.measure import Worker, add_worker_arguments
+from bench.peers import Mask, Peer, Refused, Whitespace
 from bench.walks import EOS_TOKEN_ID, Walk, load
 
 FORBIDDER, ALLOWER, CONVENTION, FORMAT, UNDECIDED = (
@@ -65,11 +64,7 @@ CLOSING = b'}]":, 0ntf{['
 def main(arguments: Sequence[str] | None = None) -> None:
     """Judges the disputes of `FOLDER/disputes.json`: [walk, [[mask, token, whitespace], ...]]."""
     parser = argparse.ArgumentParser(description="The judge of `bench compare`.")
-    parser.add_argument("engine", choices=PEERS)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--compact", action="store_true")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--first", type=int, required=True)
+    add_worker_arguments(parser)
     options = parser.parse_args(arguments)
     walks = load(options.folder / "walks.json")
     disputes = json.loads((options.folder / "disputes.json").read_text())

@@ -44,11 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Does the schemas of `FOLDER/walks.json` that are named in `FOLDER/chosen.json`."""
     parser = argparse.ArgumentParser(description="The worker of `bench compare`.")
     parser.add_argument("way", choices=WAYS)
-    parser.add_argument("engine", choices=PEERS)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--compact", action="store_true")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--first", type=int, required=True)
+    add_worker_arguments(parser)
     options = parser.parse_args(arguments)
     walks = load(options.folder / "walks.json")
     worker = Worker(options.engine, compact=options.compact)
@@ -65,6 +61,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = json.loads((options.folder / "chosen.json").read_text())
     gc.disable()
     do_items((partial(_tried, item, i) for i in chosen[options.first :]), out=options.out)
+
+
+def add_worker_arguments(parser: argparse.ArgumentParser) -> None:
+    """What every worker on one engine is told."""
+    parser.add_argument("engine", choices=PEERS)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--compact", action="store_true")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--first", type=int, required=True)
 
 
 def _tried(item: Callable[[int], dict[str, Any]], i: int) -> dict[str, Any]:

@@ -28,8 +28,6 @@ constexpr std::size_t kMostStates = 3000;
 constexpr std::uint32_t kLongNeed = 16;
 // References with at most this many tokens list all of them.
 constexpr std::size_t kListedTokens = 1024;
-// As for frames of any length.
-constexpr std::uint32_t kWideSubtree = 128;
 // Unions of more terms keep their counts: they are enumerations.
 constexpr std::size_t kFewOperands = 64;
 

@@ -20,8 +20,6 @@ constexpr std::size_t kListedCounts = 256;
 // remainder trie: what follows is walked below its node (a space before 55,000 words).
 constexpr std::uint32_t kWideExit = 2048;
 constexpr std::size_t kMostWideExits = 64;
-// Below a node with so many others it pays to find the few characters that a term doesn't loop on.
-constexpr std::uint32_t kWideSubtree = 128;
 
 // Most items first: a counting sort, since tokens have few items.
 void sort_by_items(std::vector<ItemCounts::Taken>& taken) {

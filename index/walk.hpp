@@ -31,6 +31,9 @@
 
 namespace grammaton {
 
+// Below a node with so many others it pays to find the few characters that a term doesn't loop on.
+inline constexpr std::uint32_t kWideSubtree = 128;
+
 struct WalkStats {
   std::uint64_t walk_nodes = 0;   // trie nodes visited by walks of configurations
   std::uint64_t study_nodes = 0;  // trie nodes visited to make frame masks

@@ -10,6 +10,7 @@ part without rules inside, and from which state to which a rule is *entered* and
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
@@ -52,7 +53,7 @@ class Entry(Generic[S]):
     leave: Callable[[S], S]
 
 
-class Product(Generic[S]):
+class Product(ABC, Generic[S]):
     """Rules by state. The names of those that are made have `_sign` in them.
 
     Args:
@@ -71,9 +72,9 @@ class Product(Generic[S]):
         self._made: dict[tuple[object, ...], dict[S, str]] = {}
         self._rules = Rules()
 
+    @abstractmethod
     def _leaf(self, node: Node, state: S) -> Mapping[S, Node] | None:
         """Where a part without rules leads; None when it is none."""
-        raise NotImplementedError
 
     def _entered(self, node: Node, state: S) -> Entry[S] | None:
         """How a part that holds a rule is entered; None when it is none."""
@@ -81,9 +82,9 @@ class Product(Generic[S]):
             return Entry(node, state, lambda ref: ref, lambda out: out)
         return None
 
+    @abstractmethod
     def _may_end(self, state: S) -> bool:
         """Whether a text may end in a state."""
-        raise NotImplementedError
 
     def _make_whole(self, start: str) -> str:
         """Makes the rules that `start` needs, and returns the name of the one for whole texts."""
