@@ -1,6 +1,6 @@
 """Types of the compiled core (C++20, nanobind): terms, the machine, masks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -151,6 +151,78 @@ class TermStore:
     def copy(self, limits: Limits = ...) -> TermStore:
         """A store that begins with the terms and rules of this one, under the same ids."""
     def __len__(self) -> int: ...
+
+class SimpleSchemas:
+    """The schemas of a document that need no algebra, read and lowered (json_schema/simple.py).
+
+    A *schema* is given by its number here. `meet(raw, pointer)` gives the position of a raw schema
+    that is not simple, `lower(position)` its term, `string(least, most, format)` the term of
+    strings, `values(texts)` that of listed ones.
+    """
+
+    def __init__(
+        self,
+        store: TermStore,
+        root: dict[str, Any],
+        *,
+        keywords: dict[str, int],
+        types: dict[str, int],
+        formats: dict[str, str | None],
+        identity: str,
+        lone_references: bool,
+        pieces: tuple[int, ...],
+        ready: dict[int, int],
+        any_order: bool,
+        closed: bool,
+        most: int,
+    ) -> None:
+        """None of the document's schemas is read yet.
+
+        Args:
+            store: where terms are made.
+            root: the document.
+            keywords: those that assert something, by their number in `keywords()`, others 0.
+            types: the kinds of values by the name of their type.
+            formats: the formats that assert something; None for one without a term.
+            identity: the keyword that gives a schema a URI.
+            lone_references: what stands beside a `$ref` says nothing.
+            pieces: the terms of a quote, a colon, both, a comma, space, the opening and closing
+                brace and bracket, and the rest of any string after its quote.
+            ready: the terms of all values of some kinds.
+            any_order: members stand in any order.
+            closed: objects that declare properties and do not speak of others have no others.
+            most: how many schemas there may be (LimitExceeded).
+        """
+
+    @staticmethod
+    def keywords() -> dict[str, int]:
+        """The keywords that are read here."""
+
+    def read(self, raw: object, node: object) -> int | None:
+        """The number of a raw schema; None when it is not simple, or only says which kinds there
+        are. `node.pointer` says where it stands."""
+
+    def reach(
+        self,
+        schema: int,
+        meet: Callable[[dict[str, Any], str], Any],
+        string: Callable[[int, int | None, str | None], int],
+        values: Callable[[list[str]], int],
+    ) -> None:
+        """Reads what is reached from a schema through simple ones."""
+
+    def settle(self) -> int:
+        """Finds which schemas can hold a value, by the heights that positions have so far; how
+        many."""
+
+    def alive(self, schema: int) -> bool:
+        """Whether a schema is known to hold a value."""
+
+    def term(self, schema: int, lower: Callable[[Any], int]) -> int:
+        """The term of a schema that was reached and is alive."""
+
+    def define(self, lower: Callable[[Any], int]) -> bool:
+        """Defines the rules that terms made so far call; False when there were none."""
 
 class Recognizer:
     """A machine over bytes without a vocabulary: what `Grammar.accepts` runs on."""

@@ -10,6 +10,7 @@
     clauses, keeper, kept    choices about objects that are kept, not multiplied out
     arrays, objects, rules       positions to rules
     ready       what nearly every schema needs, made once
+    simple      the schemas that need none of this, read and lowered in the core
     lower       the entry point
 
 What is enforced is enforced exactly, with respect to this text language: JSON (RFC 8259) with
@@ -17,8 +18,8 @@ white space as the option says, numbers as `number_texts` states, no lone surrog
 declared property twice. What asserts something and is not enforced is refused with its JSON
 Pointer.
 
-Cost: Python time linear in the schema's distinct positions, about 0.3 ms for a schema of 700
-bytes; recursion and sharing cost nothing twice.
+Cost: linear in the schema's distinct positions, about 1 us for a simple one and 15 for another, 0.1
+ms for most schemas of 700 bytes; recursion and sharing cost nothing twice.
 """
 
 from __future__ import annotations

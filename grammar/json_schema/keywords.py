@@ -496,6 +496,11 @@ def _dialect(draft: int, lacking: frozenset[str]) -> dict[str, _Parser]:
     return parsers
 
 
+def asserting_keywords(draft: int, lacking: frozenset[str]) -> frozenset[str]:
+    """The keywords of a dialect that are no annotations."""
+    return frozenset((*_dialect(draft, lacking), *_REFUSED))
+
+
 def read_keywords(nodes: Nodes, node: Node) -> None:
     """Fills in what a node's schema says.
 

@@ -9,10 +9,11 @@ from grammaton.errors import GrammatonError, LimitExceeded
 from grammaton.grammar.json_schema.document import DRAFT_4, Document, NeedsScope, read
 from grammaton.grammar.json_schema.keywords import read_keywords
 from grammaton.grammar.json_schema.nodes import Nodes
-from grammaton.grammar.json_schema.normal import Normaliser
+from grammaton.grammar.json_schema.normal import MAX_POSITIONS, Normaliser
 from grammaton.grammar.json_schema.positions import INFINITE, contradiction
 from grammaton.grammar.json_schema.ready import Builders, Style, builders
 from grammaton.grammar.json_schema.rules import Lowering
+from grammaton.grammar.json_schema.simple import simple_positions
 from grammaton.grammar.json_schema.spelling import Escapes, check_spelling
 from grammaton.grammar.json_schema.text import Whitespace, check_whitespace
 from grammaton.limits import Limits
@@ -93,12 +94,21 @@ def _lowered(
     closed: bool,
 ) -> tuple[TermStore, int]:
     nodes = Nodes(document, read_keywords)
-    normaliser = Normaliser(nodes, made.strings, made.numbers, closed=closed, ready=made.positions)
+    normaliser = Normaliser(
+        nodes,
+        made.strings,
+        made.numbers,
+        closed=closed,
+        ready=made.positions,
+        simple=simple_positions(
+            document, made, any_order=any_order, closed=closed, most=MAX_POSITIONS
+        ),
+    )
     root = normaliser.position([nodes.root])
     normaliser.reach(root)
     lowering = Lowering(normaliser, made.pieces, any_order=any_order)
     if root.height >= INFINITE:
-        raise contradiction(root)
+        raise contradiction(root, normaliser.expand)
     if not lowering.alive(root, 0):
         raise LimitExceeded(
             "the schema's values nest too deeply to be indented; "

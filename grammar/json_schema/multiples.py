@@ -90,12 +90,17 @@ def _scientific(
     parts: list[int] = []
     for fraction in range(MAX_FRACTION + 1):
         mantissa = _normal_mantissa(texts, fraction)
-        by_rest: dict[int, list[int]] = {}
+        by_rest: dict[int, list[tuple[int, int]]] = {}
         for least, most in ranges:
             # Below the first of these the digits do not reach far enough.
-            for exponent in range(max(least, fraction - places), most + 1):
-                power = min(exponent - fraction + places, divisor.bit_length())
-                by_rest.setdefault(divisor // gcd(divisor, 10**power), []).append(exponent)
+            first = max(least, fraction - places)
+            while first <= most:
+                # Powers of ten beyond the divisor's size take nothing more from it.
+                power = min(first - fraction + places, divisor.bit_length())
+                last = first if power < divisor.bit_length() else most
+                rest = divisor // gcd(divisor, 10**power)
+                by_rest.setdefault(rest, []).append((first, last))
+                first = last + 1
         for rest, exponents in by_rest.items():
             if rest % 10 == 0:
                 continue
@@ -109,12 +114,12 @@ def _scientific(
     return parts
 
 
-def _runs(numbers: list[int]) -> list[tuple[int, int]]:
-    """Ascending numbers as runs without a gap; one that crosses zero is two."""
+def _runs(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ascending ranges as runs without a gap; one that crosses zero is two."""
     runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1 and number != 0:
-            runs[-1] = (runs[-1][0], number)
+    for first, last in ranges:
+        if runs and runs[-1][1] == first - 1 and first != 0:
+            runs[-1] = (runs[-1][0], last)
         else:
-            runs.append((number, number))
+            runs.append((first, last))
     return runs

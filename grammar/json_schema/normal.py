@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 from grammaton.errors import GrammarError, LimitExceeded, UnsupportedKeyword
 from grammaton.grammar.json_schema.clauses import Clause, ClauseReader
@@ -42,6 +43,9 @@ from grammaton.grammar.json_schema.positions import (
 from grammaton.grammar.json_schema.pruning import Pruner, Said
 from grammaton.grammar.json_schema.strings import ANY_KEY, StringTexts
 from grammaton.grammar.json_schema.unevaluated import broken_member, loose_arrays, loose_objects
+
+if TYPE_CHECKING:
+    from grammaton.grammar.json_schema.simple import SimplePositions
 
 MAX_BRANCHES = 4096
 """Branches one position may have when its choices are multiplied out."""
@@ -107,6 +111,7 @@ class Normaliser:
         closed: objects that declare properties and do not speak of others have no others.
         relaxed: leave out what is not enforced instead of raising.
         ready: positions of all values of some kinds that are settled and lowered (ready.py).
+        simple: the simple schemas of the document (simple.py).
     """
 
     def __init__(
@@ -118,7 +123,9 @@ class Normaliser:
         closed: bool,
         relaxed: bool = False,
         ready: Mapping[int, Position] | None = None,
+        simple: SimplePositions | None = None,
     ) -> None:
+        self.simple = simple
         self.nodes = nodes
         self.strings = strings
         self.numbers = numbers
@@ -165,13 +172,15 @@ class Normaliser:
         """
         position = self._of.get(node)
         if position is None:
-            target = self._referred(node)
-            if target.only_kinds:
-                position = self._of_kinds.get(target.kinds)
-                if position is None:
-                    position = self._of_kinds[target.kinds] = self._interned([target])
-            else:
-                position = self._interned([target])
+            position = self.simple.of(node) if self.simple is not None else None
+            if position is None:
+                target = self._referred(node)
+                if target.only_kinds:
+                    position = self._of_kinds.get(target.kinds)
+                    if position is None:
+                        position = self._of_kinds[target.kinds] = self._interned([target])
+                else:
+                    position = self._interned([target])
             self._of[node] = position
         return position
 
@@ -201,6 +210,10 @@ class Normaliser:
                 said.append(node)
         if len(said) > 1:
             said = list(dict.fromkeys(said))
+        if self.simple is not None and len(said) == 1:
+            single = self.simple.of(said[0])
+            if single is not None:
+                return single
         key = tuple([node.id for node in said])
         position = self._positions.get(key)
         if position is None:
@@ -230,6 +243,8 @@ class Normaliser:
             return
         position.expanded = True
         store = self.strings.store
+        if position.simple is not None:
+            position.nodes = (self._referred(position.nodes[0]),)
         nodes = position.nodes
         if len(nodes) == 1 and nodes[0].is_plain and nodes[0].kinds:
             self.made += 1
@@ -268,20 +283,38 @@ class Normaliser:
 
     def reach(self, root: Position) -> None:
         """Expands everything that can be reached, and decides what can hold a value."""
-        self.expand(root)
-        found = {root: None}
-        todo = [root]
+        found: dict[Position, None] = {}
+        todo: list[Position] = []
+
+        def meet(position: Position) -> None:
+            found[position] = None
+            if position.simple is not None:
+                todo.append(position)
+                return
+            self.expand(position)
+            if position.arrays or position.objects:
+                todo.append(position)
+
+        def meet_raw(raw: Any, pointer: str) -> Position:
+            position = self.of(self.nodes.node(raw, pointer, self.nodes.document.resource))
+            if position.term is None and position not in found:
+                meet(position)
+            return position
+
+        meet(root)
         while todo:
             position = todo.pop()
+            if position.simple is not None:
+                assert self.simple is not None
+                self.simple.reach(position.simple, meet_raw)
+                continue
             for shape in position.shapes:
                 for member in shape.members():
                     if member.term is None and member not in found:
-                        found[member] = None
-                        if not member.expanded:
-                            self.expand(member)
-                        if member.arrays or member.objects:
-                            todo.append(member)
+                        meet(member)
         settle(reversed(found))
+        if self.simple is not None:
+            self.simple.settle(found)
 
     def is_empty(self, position: Position) -> bool | None:
         """Whether no value fits, looking at required members only; None when it takes too long."""

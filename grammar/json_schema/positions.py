@@ -8,7 +8,7 @@ it, a least fixpoint over the members that shapes require, and INFINITE where th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from grammaton.errors import UnsatisfiableGrammar
@@ -166,11 +166,12 @@ class Position:
         finite: all its values, while they are few and listed; None otherwise.
         reasons: (pointer, explanation) of branches and kinds that turned out empty.
         term: what it is lowered to, once it is; not where texts are indented. Shapes have one, too.
+        simple: the number of a schema that the core lowers by itself (simple.py), if it is one.
     """
 
     __slots__ = (
         *("arrays", "expanded", "finite", "height", "nodes", "objects", "reasons", "scalars"),
-        "term",
+        *("simple", "term"),
     )
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
@@ -183,6 +184,7 @@ class Position:
         self.finite: list[Any] | None = []
         self.reasons: list[tuple[str, str]] = []
         self.term: int | None = None
+        self.simple: int | None = None
 
     @property
     def shapes(self) -> list[Shape]:
@@ -263,11 +265,15 @@ def settle(positions: Iterable[Position]) -> None:
                 changed = True
 
 
-def contradiction(root: Position) -> UnsatisfiableGrammar:
+def contradiction(root: Position, expand: Callable[[Position], None]) -> UnsatisfiableGrammar:
     """Why a position holds no value, told at the place where it goes wrong."""
     position, seen = root, {root}
     while True:
+        expand(position)
         shapes = position.shapes
+        for each in shapes:
+            for inside in each.members():
+                expand(inside)
         if not shapes:
             if position.reasons:
                 pointer, reason = position.reasons[0]

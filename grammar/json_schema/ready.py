@@ -51,8 +51,8 @@ class Style(NamedTuple):
 class Builders(NamedTuple):
     """A store that begins with what is ready, and what builds the rest in it.
 
-    `positions` are those of all values of some kinds, settled and lowered. There are none where
-    texts are indented, since a term then depends on the depth.
+    `positions` are those of all values of some kinds, settled and lowered, `ready_terms` their
+    terms. There are none where texts are indented, since a term then depends on the depth.
     """
 
     store: TermStore
@@ -60,6 +60,7 @@ class Builders(NamedTuple):
     strings: StringTexts
     numbers: NumberTexts
     positions: Mapping[int, Position]
+    ready_terms: dict[int, int]
 
 
 def builders(style: Style, *, plain_integers: bool, limits: Limits | None) -> Builders:
@@ -72,9 +73,8 @@ def builders(style: Style, *, plain_integers: bool, limits: Limits | None) -> Bu
     ready = _ready(style, plain_integers)
     store = ready.store.copy() if limits is None else ready.store.copy(limits)
     pieces = ready.pieces.on(store)
-    return Builders(
-        store, pieces, ready.strings.on(pieces), ready.numbers.on(pieces), ready.positions
-    )
+    strings, numbers = ready.strings.on(pieces), ready.numbers.on(pieces)
+    return Builders(store, pieces, strings, numbers, ready.positions, ready.ready_terms)
 
 
 @lru_cache(maxsize=16)
@@ -90,14 +90,14 @@ def _ready(style: Style, plain_integers: bool) -> Builders:
     nodes = Nodes(Document(True), read_keywords)
     normaliser = Normaliser(nodes, strings, numbers, closed=False)
     lowering = Lowering(normaliser, pieces, any_order=False)
-    positions = {}
+    positions, terms = {}, {}
     for kinds in _KINDS:
         node = nodes.made("", kinds)
         node.only_kinds, node.trivial = True, kinds == ANYTHING
         position = normaliser.of(node)
         normaliser.reach(position)
         if pieces.indent is None:
-            lowering.start(position)
+            terms[kinds] = lowering.start(position)
             positions[kinds] = position
     store.keep()
-    return Builders(store, pieces, strings, numbers, positions)
+    return Builders(store, pieces, strings, numbers, positions, terms)

@@ -44,15 +44,21 @@ class Lowering:
         self.any_order = any_order
         self.indented = pieces.indent is not None
         self.deepest = MAX_INDENTED_DEPTH if self.indented else INFINITE - 1
+        self._simple = normaliser.simple
         self._terms: dict[tuple[Position, int], int] = {}
         self._queue: deque[Callable[[], None]] = deque()
 
     def start(self, root: Position) -> int:
         """The term of the whole text."""
         term = self.term(root, 0)
-        while self._queue:
-            self._queue.popleft()()
-        return term
+        while True:
+            while self._queue:
+                self._queue.popleft()()
+            if self._simple is None or not self._simple.define(self._lower):
+                return term
+
+    def _lower(self, position: Position) -> int:
+        return self.term(position, 0)
 
     def later(self, define: Callable[[], None]) -> None:
         """Queues the definition of a rule."""
@@ -79,6 +85,9 @@ class Lowering:
         return term
 
     def _make(self, position: Position, depth: int) -> int:
+        if position.simple is not None:
+            assert self._simple is not None
+            return self._simple.term(position.simple, self._lower)
         parts = list(position.scalars)
         scalars = len(parts)
         highest = self.highest(depth)

@@ -57,4 +57,5 @@ NB_MODULE(_core, m) {
   grammaton::bind_end(m);
   grammaton::bind_characters(m);
   grammaton::bind_lalr(m);
+  grammaton::bind_simple_schemas(m);
 }

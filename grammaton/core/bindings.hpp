@@ -32,5 +32,6 @@ void bind_row_work(nb::module_& m);
 void bind_end(nb::module_& m);
 void bind_characters(nb::module_& m);
 void bind_lalr(nb::module_& m);
+void bind_simple_schemas(nb::module_& m);
 
 }  // namespace grammaton

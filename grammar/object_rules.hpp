@@ -1,0 +1,21 @@
+// The rules of a JSON object whose members are counted by nothing but which of them were written:
+// grammar/json_schema/objects.py says what they are and has those of all other objects.
+#pragma once
+
+#include <span>
+
+#include "grammar/terms.hpp"
+
+namespace grammaton {
+
+struct ObjectMember {
+  Term term;  // key, colon, value and the space after it
+  bool required;
+};
+
+// Defines `rule`, what follows the opening brace or a comma, and the rule of what follows a member.
+// `other` is any member that is not declared, kNothing if there is none; there is some member.
+void define_object_rules(TermStore& store, Rule rule, std::span<const ObjectMember> members,
+                         Term other, bool any_order, Term close, Term comma);
+
+}  // namespace grammaton

@@ -1,0 +1,140 @@
+// The terms of simple schemas: what arrays.py, objects.py and rules.py do for positions.
+#include <algorithm>
+
+#include "grammar/object_rules.hpp"
+#include "grammaton/core/simple_schemas.hpp"
+
+namespace grammaton {
+
+Term SimpleSchemas::frame(const char* name, Term body) {
+  const Rule rule = store_->rule(name);
+  store_->define(rule, body);
+  return store_->call(rule);
+}
+
+Term SimpleSchemas::term(std::uint32_t number, const nb::object& lower) {
+  Schema& schema = schemas_[number];
+  if (schema.term != kNone) return schema.term;
+  if (!schema.reached) throw GrammarFault("this schema was not reached");
+  if (schema.state == State::Opaque) return schema.term = from_python(lower(schema.position));
+  std::vector<Term> parts;
+  for (const std::uint8_t kinds : {kNull, kBoolean}) {
+    if (schema.kinds & kinds) parts.push_back(ready_[kinds]);
+  }
+  if ((schema.kinds & kString) && schema.strings != kNothing) parts.push_back(schema.strings);
+  if (const auto kinds = static_cast<std::uint8_t>(schema.kinds & kNumber); kinds != 0)
+    parts.push_back(ready_[kinds]);
+  const std::size_t scalars = parts.size();
+  if (array_can_hold(schema))
+    parts.push_back(schema.has_arrays ? array_term(number) : ready_[kArray]);
+  if (object_can_hold(schema))
+    parts.push_back(schema.has_objects ? object_term(number) : ready_[kObject]);
+  if (parts.empty()) throw GrammarFault("no value satisfies this schema");
+  const bool has_containers = parts.size() > scalars;
+  Term made = parts[0];
+  if (parts.size() > 1) {
+    made = store_->join(std::move(parts));
+    if (has_containers) made = frame("VALUE", made);
+  }
+  return schema.term = made;
+}
+
+Term SimpleSchemas::array_term(std::uint32_t number) {
+  const Rule rule = store_->rule("ARRAY");
+  bodies_.push_back({number, false, rule});
+  return store_->concat(pieces_.open_bracket, store_->call(rule));
+}
+
+Term SimpleSchemas::object_term(std::uint32_t number) {
+  const Schema& schema = schemas_[number];
+  bool declared = false;
+  bool required = false;
+  for (const Member& member : schema.members) {
+    declared = declared || holds(member.schema);
+    required = required || member.required;
+  }
+  const bool open = !schema.is_closed && (schema.other == kNone || holds(schema.other));
+  if (!declared && !open) return store_->concat(pieces_.open_brace, pieces_.close_brace);
+  const Rule rule = store_->rule(declared ? "MEMBER" : "MEMBERS");
+  bodies_.push_back({number, true, rule});
+  Term inside = store_->call(rule);
+  if (!required) inside = store_->join({pieces_.close_brace, inside});
+  return store_->concat(pieces_.open_brace, inside);
+}
+
+bool SimpleSchemas::define(const nb::object& lower) {
+  if (bodies_.empty()) return false;
+  while (!bodies_.empty()) {
+    const Body body = bodies_.front();
+    bodies_.pop_front();
+    const Schema& schema = schemas_[body.schema];
+    if (body.is_object)
+      define_object(schema, body.rule, lower);
+    else
+      define_array(schema, body.rule, lower);
+  }
+  return true;
+}
+
+void SimpleSchemas::define_array(const Schema& schema, Rule rule, const nb::object& lower) {
+  TermStore& s = *store_;
+  const std::uint32_t items = schema.items == kNone ? anything_ : schema.items;
+  const std::uint32_t most = holds(items) ? schema.most_items : 0;
+  if (most == 0) {
+    s.define(rule, pieces_.close_bracket);
+    return;
+  }
+  const Term item = s.concat(term(items, lower), pieces_.space);
+  Term tail = pieces_.close_bracket;
+  if (most > 1) {
+    const std::uint32_t left = most == kUnbounded ? kUnbounded : most - 1;
+    const std::uint32_t least = schema.least_items == 0 ? 0 : schema.least_items - 1;
+    tail = s.concat(s.repeat(s.concat(pieces_.comma, item), least, left), tail);
+  }
+  Term body = s.concat(item, tail);
+  if (schema.least_items == 0) body = s.join({pieces_.close_bracket, body});
+  s.define(rule, body);
+}
+
+void SimpleSchemas::define_object(const Schema& schema, Rule rule, const nb::object& lower) {
+  TermStore& s = *store_;
+  std::vector<ObjectMember> members;
+  members.reserve(schema.members.size());
+  for (const Member& member : schema.members) {
+    if (!holds(member.schema)) continue;
+    const Term rest =
+        s.concat(pieces_.quote_colon, s.concat(term(member.schema, lower), pieces_.space));
+    const Term key = s.concat(s.json(s.literal(member.text)), rest);
+    members.push_back({s.concat(pieces_.quote, key), member.required});
+  }
+  Term other = kNothing;
+  if (!schema.is_closed && (schema.other == kNone || holds(schema.other))) {
+    const Term value = term(schema.other == kNone ? anything_ : schema.other, lower);
+    const Term rest = s.concat(pieces_.colon, s.concat(value, pieces_.space));
+    other = s.concat(pieces_.quote, s.concat(key_rest(schema), rest));
+  }
+  if (members.empty()) {
+    const Term more = s.repeat(s.concat(pieces_.comma, other), 0, kUnbounded);
+    s.define(rule, s.concat(other, s.concat(more, pieces_.close_brace)));
+    return;
+  }
+  define_object_rules(s, rule, members, other, any_order_, pieces_.close_brace, pieces_.comma);
+}
+
+// A frame of the keys that are not declared, after the opening quote.
+Term SimpleSchemas::key_rest(const Schema& schema) {
+  if (schema.members.empty()) return pieces_.any_string_rest;
+  TermStore& s = *store_;
+  std::vector<std::string> texts;
+  texts.reserve(schema.members.size());
+  for (const Member& member : schema.members) texts.emplace_back(member.text);
+  const Term declared = s.literals(std::move(texts));
+  const auto [known, is_new] = key_rests_.try_emplace(declared, kNothing);
+  if (is_new) {
+    const Term others = s.json(s.complement(declared));
+    known->second = frame("KEY", s.concat(others, pieces_.quote));
+  }
+  return known->second;
+}
+
+}  // namespace grammaton
