@@ -332,14 +332,28 @@ bool TermStore::factor(std::vector<Term>& items) {
         const Term t = keyed[k].second;
         tails.push_back(nodes_[t].kind == Kind::Concat ? nodes_[t].b : kEmpty);
       }
-      const Nesting nesting(factor_depth_);
-      result.push_back(concat(keyed[i].first, join(std::move(tails))));
+      result.push_back(concat(keyed[i].first, join_tails(std::move(tails))));
       changed = true;
     }
     i = j;
   }
   if (changed) items = std::move(result);
   return changed;
+}
+
+// The union of what stood behind one head. From the second level down it is remembered
+// (join_memo.hpp); above, nearly every list is a new one.
+Term TermStore::join_tails(std::vector<Term> tails) {
+  const Nesting nesting(factor_depth_);
+  if (factor_depth_ < 2) return join(std::move(tails));
+  std::ranges::sort(tails);
+  tails.erase(std::unique(tails.begin(), tails.end()), tails.end());
+  if (tails.size() == 1) return tails[0];
+  const Term known = tails_.find(tails);
+  if (known != kNone) return known;
+  const Term result = join(tails);
+  tails_.insert(tails, result);
+  return result;
 }
 
 // Joins X{a,b}Y | X{c,d}Y where the counts touch. True when anything changed.
@@ -397,6 +411,12 @@ bool TermStore::merge_counts(std::vector<Term>& items) {
 
 Term TermStore::join(std::vector<Term> items) {
   for (;;) {
+    operands_ += items.size();
+    if (operands_ > operands_end_) {
+      throw LimitFault("one step joined more than " + std::to_string(kStepOperands) +
+                       " * max_step_terms = " + std::to_string(limits_.max_step_terms) +
+                       " operands of unions; the grammar is too ambiguous to follow");
+    }
     std::vector<Term> flat;
     flat.reserve(items.size());
     ByteSet set;

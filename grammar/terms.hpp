@@ -25,6 +25,7 @@
 
 #include "grammar/bytes.hpp"
 #include "grammar/hash.hpp"
+#include "grammar/join_memo.hpp"
 
 namespace grammaton {
 
@@ -45,6 +46,8 @@ inline constexpr unsigned kSparseBytes = 24;
 // Terms nest no deeper than this; functions over terms recurse once a level,
 // with some 300 bytes of stack, or 3,000 under a sanitizer.
 inline constexpr unsigned kMostHeight = 2000;
+// Operands of unions that a step may join for each term it may make; a tenth of a second in all.
+inline constexpr std::uint64_t kStepOperands = 32;
 // Decimal places of a multiple; smaller ones than 10^-1000 are no numbers anyone writes.
 inline constexpr std::uint32_t kMostPlaces = 1000;
 
@@ -417,11 +420,21 @@ class TermStore {
   std::optional<Term> leap(Term t, std::string_view text);
 
   // From here on, unions merge lifted literals into key tries, and their rows are those of tries.
-  void merge_keys() { merge_keys_ = true; }
+  void merge_keys() {
+    merge_keys_ = true;
+    tails_ = JoinMemo();
+  }
 
-  // From begin_step() on, until the next or end_step(), at most max_step_terms terms may be made.
-  void begin_step() { step_end_ = nodes_.size() + limits_.max_step_terms; }
-  void end_step() { step_end_ = ~std::uint64_t{0}; }
+  // From begin_step() on, until the next or end_step(), at most max_step_terms terms may be made,
+  // and kStepOperands times as many operands joined: unions can be taken apart and put together
+  // again without a new term.
+  void begin_step() {
+    step_end_ = nodes_.size() + limits_.max_step_terms;
+    operands_end_ = operands_ + kStepOperands * limits_.max_step_terms;
+  }
+  void end_step() { step_end_ = operands_end_ = ~std::uint64_t{0}; }
+  // Operands joined so far, in all.
+  std::uint64_t operands_joined() const { return operands_; }
   // Filters template alternatives that lead to no end; set when some were dropped on the way here.
   void check_templates() { check_templates_ = true; }
   // Whether (rule, param) can end, given that every head in its alternatives can.
@@ -442,6 +455,7 @@ class TermStore {
   std::uint32_t intern_map(const std::array<std::uint8_t, 256>& of);
   void sort_by_hash(std::vector<Term>& items) const;
   bool factor(std::vector<Term>& items);
+  Term join_tails(std::vector<Term> tails);
   bool merge_counts(std::vector<Term>& items);
   Term literal_trie(std::span<const std::string> texts, std::size_t depth, unsigned branches);
   Term utf8_term(const CodeRanges& ranges, bool joined);
@@ -598,9 +612,12 @@ class TermStore {
   bool restricted_ = false;
   unsigned depth_ = 0;         // of raw_row
   unsigned factor_depth_ = 0;  // of factor
+  JoinMemo tails_;             // of join_tails
   CodeRanges whole_;
   CodeRanges joined_;
   std::uint64_t step_end_ = ~std::uint64_t{0};
+  std::uint64_t operands_ = 0;
+  std::uint64_t operands_end_ = ~std::uint64_t{0};
   bool check_templates_ = false;
   bool merge_keys_ = false;
   std::unordered_map<std::uint64_t, bool> can_end_;

@@ -300,8 +300,8 @@ Constraint::Stats Constraint::stats() {
   const std::scoped_lock lock(mutex_, masks_mutex_);
   if (source_) {
     const StateSource::Sizes sizes = source_->sizes();
-    return {source_->walk_stats(), sizes.terms, sizes.frames, sizes.sets,
-            masks_.size(),         mask_bytes_, mask_hits_,   mask_misses_};
+    return {source_->walk_stats(), sizes.terms, sizes.frames, sizes.sets, masks_.size(),
+            mask_bytes_,           mask_hits_,  mask_misses_, 0};
   }
   return {walker_->stats(),
           store_->size(),
@@ -310,7 +310,8 @@ Constraint::Stats Constraint::stats() {
           masks_.size(),
           mask_bytes_,
           mask_hits_,
-          mask_misses_};
+          mask_misses_,
+          store_->operands_joined()};
 }
 
 Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move(constraint)) {

@@ -71,6 +71,7 @@ class Constraint {
   struct Stats {
     WalkStats walk;
     std::size_t terms, frames, sets, masks, mask_bytes, mask_hits, mask_misses;
+    std::uint64_t operands_joined;
   };
   Stats stats();
   // About how many bytes are held, frame masks not counted. Never waits.

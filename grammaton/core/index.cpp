@@ -133,6 +133,7 @@ void bind_index(nb::module_& m) {
         result["counted"] = stats.walk.counted;
         result["frames_made"] = stats.walk.frames_made;
         result["terms"] = stats.terms;
+        result["operands_joined"] = stats.operands_joined;
         result["frames"] = stats.frames;
         result["sets"] = stats.sets;
         result["masks"] = stats.masks;

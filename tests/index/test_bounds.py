@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grammaton import Grammar
 from grammaton._core import Constraint, Recognizer, TermStore, TokenIndex
 from grammaton.errors import LimitExceeded
 from grammaton.limits import Limits
@@ -134,3 +135,19 @@ def test_frames_are_bounded() -> None:
     assert 5 < taken < 500
     matcher.rollback(taken)
     assert mask_to_ids(matcher.mask()) == {97}
+
+
+def test_tails_that_many_heads_share_are_joined_once() -> None:
+    """Every round may begin in three ways and go on as the next one or end: 3**rounds ways down."""
+    pattern = r"( .{1,2}(?<=a)|\w|(|#.|b|[aé])){1,%d}(|x+y)a"
+    joined = []
+    for rounds in (10, 20):
+        grammar = Grammar.from_regex(pattern % rounds, search=True)
+        constraint = Constraint(grammar.store, grammar.start, every_byte([b"ab", b" a"]))
+        matcher = constraint.matcher()
+        before = constraint.stats()["operands_joined"]
+        for byte in b"a b":
+            matcher.mask()
+            assert matcher.accept(byte)
+        joined.append(constraint.stats()["operands_joined"] - before)
+    assert joined[1] < 4 * joined[0] < 200_000
