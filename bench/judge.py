@@ -17,6 +17,9 @@ Verdicts:
 - *allower wrong*: the allowing engine led to an end, and every text it ended with is invalid. This
   is proof that it allows invalid texts with this prefix, if not that this token is the culprit.
 - *format*: the same, but only for `format`, which JSON Schema lets an engine ignore.
+- *dialect*: all that was found has a character on which Python's `re`, which `jsonschema` asks, and
+  ECMA-262, which JSON Schema means, may disagree (a carriage return under `.`, U+FEFF under `\\s`,
+  an `é` under `\\w`), and the schema has patterns.
 - *undecided*: no completion reached an end, or `jsonschema` can't judge the schema (a reference to
   elsewhere, a pattern that Python doesn't know).
 
@@ -44,14 +47,20 @@ from bench.measure import Worker, add_worker_arguments
 from bench.peers import Mask, Peer, Refused, Whitespace
 from bench.walks import EOS_TOKEN_ID, Walk, load
 
-FORBIDDER, ALLOWER, CONVENTION, FORMAT, UNDECIDED = (
+FORBIDDER, ALLOWER, CONVENTION, FORMAT, DIALECT, UNDECIDED = (
     "forbidder wrong",
     "allower wrong",
     "convention",
     "format",
+    "dialect",
     "undecided",
 )
-VERDICTS = (FORBIDDER, ALLOWER, CONVENTION, FORMAT, UNDECIDED)
+VERDICTS = (FORBIDDER, ALLOWER, CONVENTION, FORMAT, DIALECT, UNDECIDED)
+
+LINE_ENDS = "\r\u2028\u2029"
+"""What `.` takes in Python's `re` and not in ECMA-262; `\\s` and `\\w` differ beyond ASCII."""
+SEPARATORS = "\x1c\x1d\x1e\x1f"
+"""Whitespace for Python only."""
 
 TRIES = 4
 LONGEST = 300
@@ -110,16 +119,27 @@ def judge(
         kind = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
         checked = kind(schema, format_checker=kind.FORMAT_CHECKER)
         unchecked = kind(schema)
-        other = ""
+        other = dialect = ""
+        patterns = _has_patterns(schema)
+
+        def reads_alike(text: bytes, value: Any) -> bool:
+            nonlocal dialect
+            if patterns and value is not INVALID and _dialects_differ(value):
+                dialect = text.decode()
+                return False
+            return True
+
         for text in rejoined:
             value = parse(text)
-            if value is not INVALID and checked.is_valid(value):
+            if value is not INVALID and checked.is_valid(value) and reads_alike(text, value):
                 if is_plain(text.decode(), value, schema, whitespace):
                     return FORBIDDER, text.decode()
                 other = text.decode()
         wrong, only_format = [], []
         for text in led():
             value = parse(text)
+            if not reads_alike(text, value):
+                continue
             if value is INVALID or not unchecked.is_valid(value):
                 wrong.append(text.decode(errors="replace"))
             elif not checked.is_valid(value):
@@ -134,7 +154,9 @@ def judge(
         return CONVENTION, other
     if wrong:
         return ALLOWER, wrong[0]
-    return (FORMAT, only_format[0]) if only_format else (UNDECIDED, "")
+    if only_format:
+        return FORMAT, only_format[0]
+    return (DIALECT, dialect) if dialect else (UNDECIDED, "")
 
 
 INVALID = object()
@@ -171,6 +193,25 @@ def _in_order(keys: list[str], declared: list[str]) -> bool:
     """Declared keys in their order and before all others, or none of them at all."""
     places = [declared.index(key) if key in declared else len(declared) for key in keys]
     return places == sorted(places)
+
+
+def _has_patterns(schema: Any) -> bool:
+    if isinstance(schema, dict):
+        return (
+            "pattern" in schema
+            or "patternProperties" in schema
+            or any(map(_has_patterns, schema.values()))
+        )
+    return isinstance(schema, list) and any(map(_has_patterns, schema))
+
+
+def _dialects_differ(value: Any) -> bool:
+    """Whether a string or key has a character that the two dialects may take differently."""
+    if isinstance(value, str):
+        return any(c in LINE_ENDS or c in SEPARATORS or not c.isascii() for c in value)
+    if isinstance(value, dict):
+        return any(map(_dialects_differ, [*value, *value.values()]))
+    return isinstance(value, list) and any(map(_dialects_differ, value))
 
 
 def _properties(schema: Any) -> Iterator[dict[str, Any]]:

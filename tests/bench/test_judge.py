@@ -10,6 +10,7 @@ import pytest
 from bench.judge import (
     ALLOWER,
     CONVENTION,
+    DIALECT,
     FORBIDDER,
     FORMAT,
     INVALID,
@@ -45,6 +46,24 @@ def test_verdicts(rejoined: list[bytes], led: list[bytes], verdict: str) -> None
         return iter(led)
 
     assert judge(SCHEMA, iter(rejoined), lead, whitespace="spaced")[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ('"a\\rb"', DIALECT),
+        ('"\\ufeff"', DIALECT),
+        ('"é"', DIALECT),
+        ('"ab"', FORBIDDER),
+        ('"a\\tb"', FORBIDDER),
+    ],
+)
+def test_what_two_dialects_of_patterns_may_read_differently_proves_nothing(
+    text: str, verdict: str
+) -> None:
+    schema = {"type": "string", "pattern": "^.+$"}
+    found = judge(schema, iter([text.encode()]), lambda: iter([text.encode()]), whitespace="spaced")
+    assert found[0] == verdict
 
 
 def test_a_schema_that_cannot_be_judged_is_undecided() -> None:
