@@ -60,16 +60,17 @@ bool TermStore::append_single(Term t, std::string& text) const {
   return true;
 }
 
-// The bytes or characters that a term stands for; none when it is more, or more than a few.
-std::vector<std::string> TermStore::choices(Term t) const {
+// The bytes or characters that a term stands for; none when it is more, or more than `most`.
+std::vector<std::string> TermStore::choices(Term t, std::size_t most) const {
   std::vector<std::string> result;
   const Node& n = nodes_[t];
-  if (n.kind == Kind::Bytes && sets_[n.a].size() <= kMostChoices) {
+  most = std::min(most, kMostChoices);
+  if (n.kind == Kind::Bytes && sets_[n.a].size() <= most) {
     sets_[n.a].each([&](unsigned byte) { result.emplace_back(1, static_cast<char>(byte)); });
   } else if (n.kind == Kind::Chars && n.b == 0) {
     for (const CodeRange& r : ranges_[n.a]) {
       for (std::uint32_t c = r.low; c <= r.high; ++c) {
-        if (result.size() == kMostChoices) return {};
+        if (result.size() == most) return {};
         append_character(c, result.emplace_back());
       }
     }
@@ -103,7 +104,7 @@ bool TermStore::list_texts(Term t, std::string prefix, std::size_t most,
     const Term first = more ? n.a : t;
     t = more ? n.b : kEmpty;
     if (append_single(first, prefix)) continue;
-    const std::vector<std::string> heads = choices(first);
+    const std::vector<std::string> heads = choices(first, most - out.size());
     for (const std::string& head : heads) {
       if (!list_texts(t, prefix + head, most, out)) return false;
     }
@@ -122,11 +123,17 @@ std::optional<AllBut> TermStore::all_but(Term t) const {
   return result;
 }
 
-// Takes a term apart if it is json(x)·rest for at most so many texts x. False when it is not.
-bool TermStore::add_entries(Term t, std::size_t most, std::vector<KeyEntry>& entries) const {
+bool TermStore::may_be_keys(Term t) const {
   const Node& n = nodes_[t];
   const Node& lift = nodes_[n.kind == Kind::Concat ? n.a : t];
-  if (lift.kind != Kind::Json || lift.b != 0 || lift.c != 0 || has(lift.a, kEndless)) return false;
+  return lift.kind == Kind::Json && lift.b == 0 && lift.c == 0 && !has(lift.a, kEndless);
+}
+
+// Takes a term apart if it is json(x)·rest for at most so many texts x. False when it is not.
+bool TermStore::add_entries(Term t, std::size_t most, std::vector<KeyEntry>& entries) const {
+  if (!may_be_keys(t)) return false;
+  const Node& n = nodes_[t];
+  const Node& lift = nodes_[n.kind == Kind::Concat ? n.a : t];
   std::vector<std::string> texts;
   if (!list_texts(lift.a, {}, most, texts)) return false;
   // An empty text leaves no edge to follow.
@@ -160,10 +167,19 @@ bool TermStore::merge_lifts(std::vector<Term>& items) {
 Term TermStore::as_keys(Term t) {
   if (between_key_characters(t)) return t;
   std::vector<KeyEntry> entries;
-  if (!merge_keys_ || !add_entries(t, kMostTexts, entries)) return kNothing;
-  if (entries.size() > 1) return key_trie(std::move(entries));
-  const Term edge[] = {static_cast<unsigned char>(entries[0].text[0]), key_tail(entries[0], 1)};
-  return keys(edge, 0);
+  if (!merge_keys_ || !may_be_keys(t)) return kNothing;
+  if (const auto found = as_keys_.find(t); found != as_keys_.end()) return found->second;
+  Term result = kNothing;
+  if (!add_entries(t, kMostTexts, entries)) {
+    // remembered too: 200 us for a pattern of 2^20 texts
+  } else if (entries.size() > 1) {
+    result = key_trie(std::move(entries));
+  } else {
+    const Term edge[] = {static_cast<unsigned char>(entries[0].text[0]), key_tail(entries[0], 1)};
+    result = keys(edge, 0);
+  }
+  as_keys_.emplace(t, result);
+  return result;
 }
 
 std::optional<KeyText> TermStore::key_text(Term t) const {

@@ -482,7 +482,8 @@ class TermStore {
     Term literal;  // the text as a term, or kNothing
   };
   bool append_single(Term t, std::string& text) const;
-  std::vector<std::string> choices(Term t) const;
+  std::vector<std::string> choices(Term t, std::size_t most) const;
+  bool may_be_keys(Term t) const;
   bool list_texts(Term t, std::string prefix, std::size_t most,
                   std::vector<std::string>& out) const;
   bool add_entries(Term t, std::size_t most, std::vector<KeyEntry>& entries) const;
@@ -603,6 +604,8 @@ class TermStore {
   std::vector<SeenSet> seen_{SeenSet{}};
   InternTable seen_lookup_;
   std::unordered_map<std::uint64_t, Term> distinct_bodies_;  // by Distinct and set
+
+  std::unordered_map<Term, Term> as_keys_;
 
   Term any_char_ = kNone;
   Term any_text_ = kNone;

@@ -25,7 +25,8 @@ class Limits:
             `Grammar.accepts`) may follow or make, some ten million a second.
         max_walk_nodes: trie nodes one mask may visit.
         mask_cache_bytes: finished masks kept by one constraint; the cache is emptied when full.
-        frame_cache_bytes: frame masks kept by one vocabulary; the cache is emptied when full.
+        frame_cache_bytes: frame masks kept by one vocabulary; the cache is emptied when full. A
+            32nd of it more is for what masks join of them.
     """
 
     max_terms: int = 4_000_000

@@ -366,7 +366,7 @@ std::shared_ptr<const FrameMask> Walker::measure(
       bits = inside;
       set = kListedTokens + 1;  // at least: enough for a base of bits
       if (!form.closed) {
-        const Word* short_ones = index_.at_most_characters(kLongNeed);
+        const Word* short_ones = index_.at_most_characters(kLongNeed).get();
         for (std::uint32_t token = 0; token < index_.mask_bits(); ++token) {
           if (get_bit(inside.data(), token) && !get_bit(short_ones, token))
             longest.push_back({token, 0, 0});
@@ -451,10 +451,7 @@ bool Walker::apply_bounded(Place place, const Group& group, std::size_t level, b
   if (mask->dense) {
     const std::size_t most = std::size_t{form.high} + place.trie->node(place.node).characters;
     if (most <= TokenIndex::kReadyCharacters) {
-      const Word* short_enough = index_.at_most_characters(most);
-      const std::shared_ptr<Word[]> both(new Word[index_.words()]);
-      for (std::size_t i = 0; i < index_.words(); ++i) both[i] = mask->dense[i] & short_enough[i];
-      out.add(Bits(both));
+      out.add(index_.shared_bits().meet(mask->dense, index_.at_most_characters(most)));
     } else {
       Part part(*this, out, blank);
       part.bits().add(mask->dense);

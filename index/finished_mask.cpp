@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "index/shared_bits.hpp"
+
 namespace grammaton {
 
 static_assert(std::endian::native == std::endian::little,
@@ -53,25 +55,36 @@ bool FinishedMask::equals(std::span<const std::uint32_t> out) const {
 
 void MaskBuilder::clear() {
   base_ = nullptr;
+  fleeting_ = false;
   std::ranges::fill(touched_, 0);
 }
 
-void MaskBuilder::add(const Bits& bits) {
-  if (base_ == nullptr) {
-    base_ = bits;
+void MaskBuilder::join(const Bits& bits, bool fleeting) {
+  if (bits) {
     each_touched([&](std::size_t i) { words_[i] |= bits[i]; });
-    return;
+    if (base_ == nullptr) {
+      base_ = bits;
+      fleeting_ = fleeting;
+    } else if (base_ != bits && (fleeting_ || fleeting)) {
+      for (std::size_t i = 0; i < words_.size(); ++i) {
+        if ((bits[i] & ~value(i)) != 0) word(i) |= bits[i];
+      }
+    } else {
+      base_ = shared_->join(base_, bits);
+    }
   }
-  for (std::size_t i = 0; i < words_.size(); ++i) {
-    if ((bits[i] & ~value(i)) != 0) word(i) |= bits[i];
-  }
+  for (const auto& [i, value] : apart_) word(i) = value;
+}
+
+void MaskBuilder::add(const Bits& bits) {
+  apart_.clear();
+  join(bits, false);
 }
 
 void MaskBuilder::add(const MaskBuilder& part) {
-  for (std::size_t i = 0; i < words_.size(); ++i) {
-    const Word more = part.value(i);
-    if ((more & ~value(i)) != 0) word(i) |= more;
-  }
+  apart_.clear();
+  part.each_touched([&](std::size_t i) { apart_.emplace_back(i, value(i) | part.words_[i]); });
+  join(part.base_, part.fleeting_);
 }
 
 void MaskBuilder::add(const MaskBuilder& part, const Bits& within) {
@@ -82,27 +95,18 @@ void MaskBuilder::add(const MaskBuilder& part, const Bits& within) {
 }
 
 void MaskBuilder::add(const FinishedMask& part) {
-  std::size_t next = 0;  // of its differences, which are values: its base's bits don't count there
-  const auto value_of = [&](std::size_t i) {
+  apart_.clear();
+  for (auto next = part.differences_.begin(); next != part.differences_.end();) {
+    const std::size_t i = next->word / 2;
     Word more = part.base_ ? part.base_[i] : 0;
-    for (; next < part.differences_.size() && part.differences_[next].word / 2 == i; ++next) {
-      const unsigned shift = part.differences_[next].word % 2 * 32;
+    for (; next != part.differences_.end() && next->word / 2 == i; ++next) {
+      const unsigned shift = next->word % 2 * 32;
       more &= ~(Word{0xFFFFFFFF} << shift);
-      more |= Word{part.differences_[next].bits} << shift;
+      more |= Word{next->bits} << shift;
     }
-    return more;
-  };
-  if (part.base_ == nullptr) {
-    while (next < part.differences_.size()) {
-      const std::size_t i = part.differences_[next].word / 2;
-      word(i) |= value_of(i);
-    }
-    return;
+    apart_.emplace_back(i, value(i) | more);
   }
-  for (std::size_t i = 0; i < words_.size(); ++i) {
-    const Word more = value_of(i);
-    if ((more & ~value(i)) != 0) word(i) |= more;
-  }
+  join(part.base_, part.fleeting_);
 }
 
 FinishedMask MaskBuilder::finish() {
@@ -120,10 +124,12 @@ FinishedMask MaskBuilder::finish() {
   });
   if (found_.size() <= most) {
     mask.base_ = base_;
+    mask.fleeting_ = fleeting_;
     mask.differences_.assign(found_.begin(), found_.end());
   } else {
     for (std::size_t i = 0; i < words_.size(); ++i) word(i);
     mask.base_ = copy_bits(words_);
+    mask.fleeting_ = true;
   }
   return mask;
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace grammaton {
@@ -24,6 +25,8 @@ inline bool get_bit(const Word* words, std::uint32_t i) {
   return ((words[i / 64] >> (i % 64)) & 1) != 0;
 }
 Bits copy_bits(std::span<const Word> words);
+
+class SharedBits;
 
 class FinishedMask {
  public:
@@ -45,18 +48,21 @@ class FinishedMask {
   friend class MaskBuilder;
 
   Bits base_;
+  bool fleeting_ = false;                // the base was made for this mask
   std::vector<Difference> differences_;  // in order
 };
 
 // A mask under way. Only words that get or lose a bit by themselves are looked at; the others are
-// the base's, so a mask of a frame's base and ten tokens costs ten words.
+// the base's, so a mask of a frame's base and ten tokens costs ten words. The union of two bases is
+// a base too.
 class MaskBuilder {
  public:
-  explicit MaskBuilder(std::size_t words) : words_(words), touched_((words + 63) / 64) {}
+  MaskBuilder(std::size_t words, SharedBits& shared)
+      : words_(words), touched_((words + 63) / 64), shared_(&shared) {}
 
   void set(std::uint32_t i) { word(i / 64) |= Word{1} << (i % 64); }
   void unset(std::uint32_t i) { word(i / 64) &= ~(Word{1} << (i % 64)); }
-  void add(const Bits& bits);
+  void add(const Bits& bits);  // bits that are kept for long (shared_bits.hpp)
   void add(const MaskBuilder& part);
   // What `part` has within some bits.
   void add(const MaskBuilder& part, const Bits& within);
@@ -97,10 +103,16 @@ class MaskBuilder {
     }
   }
 
-  Bits base_;                                    // the words that are not touched
-  std::vector<Word> words_;                      // the others; the rest of it is of no meaning
-  std::vector<Word> touched_;                    // a bit a word
-  std::vector<FinishedMask::Difference> found_;  // of finish(), kept for its memory
+  // Adds bits, but for the words in apart_: those get the value that is there.
+  void join(const Bits& bits, bool fleeting);
+
+  Bits base_;                  // the words that are not touched
+  bool fleeting_ = false;      // it was made for one mask
+  std::vector<Word> words_;    // the others; the rest of it is of no meaning
+  std::vector<Word> touched_;  // a bit a word
+  SharedBits* shared_;
+  std::vector<FinishedMask::Difference> found_;      // of finish(), kept for its memory
+  std::vector<std::pair<std::size_t, Word>> apart_;  // of add(), likewise
 };
 
 }  // namespace grammaton

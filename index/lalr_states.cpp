@@ -244,7 +244,7 @@ FinishedMask LalrStates::mask(SetId state) {
 }
 
 MaskBuilder& LalrStates::take_scratch() {
-  if (scratch_used_ == scratch_.size()) scratch_.emplace_back(index_.words());
+  if (scratch_used_ == scratch_.size()) scratch_.emplace_back(index_.words(), index_.shared_bits());
   scratch_[scratch_used_].clear();
   return scratch_[scratch_used_++];
 }

@@ -9,6 +9,8 @@ namespace {
 
 // A walk recurses once a byte of a token. Real tokens have at most some hundred bytes.
 constexpr std::size_t kLongestToken = 8192;
+// Unions of shared bits take at most this part of what frame masks may.
+constexpr std::uint64_t kSharedPart = 32;
 
 }  // namespace
 
@@ -34,7 +36,8 @@ TokenIndex::TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordina
       ordinary_(std::move(ordinary)),
       eos_(std::move(eos)),
       mask_bits_(mask_bits),
-      limits_(limits) {
+      limits_(limits),
+      shared_bits_(words(), limits.frame_cache_bytes / kSharedPart) {
   if (ordinary_.size() != tokens_.size()) {
     throw VocabularyFault("`ordinary` has " + std::to_string(ordinary_.size()) + " entries for " +
                           std::to_string(tokens_.size()) + " tokens");
@@ -153,13 +156,13 @@ void TokenIndex::count_characters() const {
   std::vector<Word> bits(words(), 0);
   for (const std::vector<std::uint32_t>& tokens : of_count) {
     for (const std::uint32_t token : tokens) set_bit(bits.data(), token);
-    at_most_characters_.push_back(bits);
+    at_most_characters_.push_back(copy_bits(bits));
   }
 }
 
-const Word* TokenIndex::at_most_characters(std::size_t count) const {
+const Bits& TokenIndex::at_most_characters(std::size_t count) const {
   std::call_once(counted_, [this] { count_characters(); });
-  return at_most_characters_[count].data();
+  return at_most_characters_[count];
 }
 
 const std::vector<ItemCounts::Taken>& TokenIndex::longer_tokens() const {

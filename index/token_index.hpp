@@ -18,6 +18,7 @@
 
 #include "grammar/normalise.hpp"
 #include "index/finished_mask.hpp"
+#include "index/shared_bits.hpp"
 #include "index/trie.hpp"
 
 namespace grammaton {
@@ -71,6 +72,7 @@ class TokenIndex {
              std::vector<std::uint32_t> eos, std::size_t mask_bits, const Limits& limits);
 
   const Trie& trie() const { return *trie_; }
+  SharedBits& shared_bits() { return shared_bits_; }
   std::string_view token(std::uint32_t id) const { return tokens_[id]; }
   bool matches_text(std::uint32_t id) const {
     return id < tokens_.size() && ordinary_[id] && !tokens_[id].empty();
@@ -84,8 +86,8 @@ class TokenIndex {
   std::size_t longest_token() const { return longest_token_; }
   // The tokens that are text, dense.
   const std::vector<Word>& text_bits() const { return text_bits_; }
-  // The tokens of at most so many characters, dense, up to kReadyCharacters.
-  const Word* at_most_characters(std::size_t count) const;
+  // The tokens of at most so many characters, up to kReadyCharacters.
+  const Bits& at_most_characters(std::size_t count) const;
   // The others, with their numbers of characters, descending.
   const std::vector<ItemCounts::Taken>& longer_tokens() const;
   static constexpr std::size_t kReadyCharacters = 32;
@@ -123,8 +125,9 @@ class TokenIndex {
   std::unique_ptr<Trie> trie_;
   std::size_t longest_token_ = 0;
   std::vector<Word> text_bits_;
+  SharedBits shared_bits_;
   mutable std::once_flag counted_;  // guards the two below, made when first asked for
-  mutable std::vector<std::vector<Word>> at_most_characters_;
+  mutable std::vector<Bits> at_most_characters_;
   mutable std::vector<ItemCounts::Taken> longer_tokens_;
 
   mutable std::mutex mutex_;

@@ -37,7 +37,7 @@ Walker::Walker(Machine& machine, TokenIndex& index, const Limits& limits)
       store_(machine.store()),
       index_(index),
       limits_(limits),
-      suspects_(index.words()) {}
+      suspects_(index.words(), index.shared_bits()) {}
 
 Groups& Walker::groups_at(std::size_t level) {
   while (levels_.size() <= level) levels_.emplace_back();
@@ -53,7 +53,7 @@ void Walker::count_nodes(std::uint64_t& counter) {
 }
 
 MaskBuilder& Walker::take_scratch() {
-  if (scratch_used_ == scratch_.size()) scratch_.emplace_back(index_.words());
+  if (scratch_used_ == scratch_.size()) scratch_.emplace_back(index_.words(), index_.shared_bits());
   MaskBuilder& scratch = scratch_[scratch_used_++];
   scratch.clear();
   return scratch;
