@@ -18,7 +18,7 @@ Cost: some 800 terms, made at the first use in a store.
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
+from functools import cached_property
 from typing import Any
 
 from grammaton.grammar.json_schema.text import TextPieces
@@ -74,9 +74,9 @@ class _RegexTexts:
         store, concat = self.store, self.store.concat
         empty = store.EMPTY
         name, after, again = (store.rule(each) for each in ("NAME", "AFTER_NAME", "NAME_AGAIN"))
-        quantifier = store.union([store.EMPTY, self._quantifier()])
+        quantifier = self.quantifier
         close, end = self._text(r"\)"), self._text(">")
-        characters = [self._text("\\" + each if each == "$" else each) for each in _NAME]
+        characters = [self.pieces.lift(store.literal(each.encode())) for each in _NAME]
         named: list[Any] = [
             (
                 concat([end, self._many(plain), close, quantifier]),
@@ -124,7 +124,7 @@ class _RegexTexts:
         close = self._text(r"\)")
         groups = self._text(r"\((?:\?:)?")
         looks = self._text(r"\(\?<?[=!]")
-        quantifier = store.union([store.EMPTY, self._quantifier()])
+        quantifier = self.quantifier
         if plain is None:
             inside = self._many(store.call(rule))
             atom = store.union(
@@ -151,26 +151,43 @@ class _RegexTexts:
         store.define(rule, concat([around, one, around]))
         return int(store.call(rule))
 
-    def _quantifier(self) -> int:
+    @cached_property
+    def quantifier(self) -> int:
+        """A quantifier or nothing."""
         store = self.store
-        numbers = [str(number) for number in range(_MOST_COUNT + 1)]
-        ranges = [
-            f"{{{low},{high}}}".encode() for low, high in combinations_with_replacement(numbers, 2)
-        ]
+        counts = [str(number) for number in range(_MOST_COUNT + 1)]
+        ranges = []
+        for number in range(0, _MOST_COUNT + 1, 10):
+            # The counts from number to number + 9, and what is at least as much.
+            tens = str(number // 10) if number else ""
+            more = store.literals([each.encode() for each in counts[number + 10 :]])
+            for digit in range(10):
+                low = f"{{{tens}{digit},".encode()
+                rest = store.chars([(48 + digit, 57)])
+                high = store.concat([store.literal(tens.encode()), rest])
+                ranges.append(store.concat([store.literal(low), store.union([high, more])]))
+        counted = store.concat([store.union(ranges), store.literal(b"}")])
         plain = pattern_term(store, r"[*+?]|\{[0-9]{1,9},?\}", search=False)
         lazy = pattern_term(store, r"\??", search=False)
-        return self.pieces.lift(store.concat([store.union([plain, store.literals(ranges)]), lazy]))
+        some = self.pieces.lift(store.concat([store.union([plain, counted]), lazy]))
+        return int(store.union([store.EMPTY, some]))
 
     def _class(self) -> int:
         """A character class; a hyphen that stands for itself is its first or last character."""
         store = self.store
-        printable = [chr(code) for code in range(32, 127) if chr(code) not in "\\]-"]
+        printable = [code for code in range(32, 127) if chr(code) not in "\\]-"]
         ranges = [
-            f"{low}-{high}".encode() for low, high in combinations_with_replacement(printable, 2)
+            store.concat(
+                [
+                    store.literal(f"{chr(code)}-".encode()),
+                    store.chars([(each, each) for each in printable if each >= code]),
+                ]
+            )
+            for code in printable
         ]
         single = pattern_term(store, r"[^\\\]\-]|\\-|" + _ESCAPE, search=False)
         hyphen = pattern_term(store, "-?", search=False)
-        body = store.repeat(store.union([single, store.literals(ranges)]), 0, None)
+        body = store.repeat(store.union([single, *ranges]), 0, None)
         opening = pattern_term(store, r"\[\^?", search=False)
         closing = pattern_term(store, r"\]", search=False)
         return self.pieces.lift(store.concat([opening, hyphen, body, hyphen, closing]))

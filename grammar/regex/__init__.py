@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from grammaton.errors import GrammarError
 from grammaton.grammar.regex.ecma import EcmaParser
-from grammaton.grammar.regex.lower import Lowering
+from grammaton.grammar.regex.lower import Lowering, edge_term
 from grammaton.grammar.regex.parser import Parser
 from grammaton.grammar.regex.python import PythonParser
 
@@ -64,5 +64,9 @@ def pattern_term(
         parser = EcmaParser(pattern, flags, lenient=lenient)
     else:
         raise GrammarError(f"unknown regex dialect {dialect!r}; expected 'python' or 'ecma'")
-    lowering = Lowering(store, pattern, parser.parse())
+    node = parser.parse()
+    term = edge_term(store, node, search=search)
+    if term is not None:
+        return term
+    lowering = Lowering(store, pattern, node)
     return lowering.search() if search else lowering.whole()

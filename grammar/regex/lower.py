@@ -268,6 +268,35 @@ class Lowering:
         return Lowering(self.store, self.pattern, node, self.alphabet).whole()
 
 
+def edge_term(store: TermStore, node: Node, *, search: bool) -> int | None:
+    """The texts that a pattern matches, or (`search`) in which it is found, where all that its
+    branches assert is that they start at the start or end at the end; None for other patterns.
+
+    Most patterns are such. They need no contexts, which are most of the work otherwise.
+    """
+    terms = Terms(store, Alphabet(store, ()))
+    ways = []
+    for branch in node.branches if isinstance(node, Alt) else [node]:
+        parts = branch.parts if isinstance(branch, Cat) else (branch,)
+        first, last = 0, len(parts)
+        while first < last and isinstance(parts[first], Anchor) and parts[first] == _START:
+            first += 1
+        while last > first and isinstance(parts[last - 1], Anchor) and parts[last - 1] == _END:
+            last -= 1
+        if any(part.asserts for part in parts[first:last]):
+            return None
+        way = [terms.sequence(parts[first:last])]
+        if search and not first:
+            way.insert(0, terms.anything)
+        if search and last == len(parts):
+            way.append(terms.anything)
+        ways.append(store.concat(way))
+    return store.union(ways)
+
+
+_START, _END = Anchor("start"), Anchor("end")
+
+
 def _collect_behind(node: Node, found: list[Look | Anchor]) -> None:
     """What looks behind in a node, but not what stands in another look-behind."""
     if isinstance(node, Look | Anchor) and looks_behind(node):

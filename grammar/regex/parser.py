@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import ClassVar, Literal
 
 from grammaton.errors import GrammarError
@@ -41,6 +42,8 @@ _NOTHING = "nothing to repeat; expected a character, a class or a group before t
 _MULTIPLE = "multiple repeat; expected a group around what is repeated already, as in (?:a*){2}"
 _ANCHOR = "an anchor cannot be repeated; expected a group around it, (?:…)"
 _HEX = re.compile("[0-9a-fA-F]+")
+_RUN = re.compile("[A-Za-z0-9_ :;,/@=<>!&%~'\"-]+")
+"""Characters that mean themselves, whatever stands around them."""
 _LOOKS: tuple[Opening, ...] = ("=", "!", "<=", "<!")
 
 
@@ -94,6 +97,11 @@ class Group:
         if self.opening == ">":
             return Atomic(body, self.position, end)
         return Look("<" in self.opening, "!" in self.opening, body, self.position, end)
+
+
+@cache
+def _itself(char: str) -> Chars:
+    return Chars(((ord(char), ord(char)),))
 
 
 class Parser(ABC):
@@ -157,7 +165,12 @@ class Parser(ABC):
             GrammarError: a syntax error or an unsupported construct, with its span.
         """
         while self.at < len(self.text):
-            if not (self.flags.verbose and self.skip()):
+            flags = self.flags
+            if not (flags.verbose or flags.ignore_case) and (run := _RUN.match(self.text, self.at)):
+                self.group.parts.extend(map(_itself, run[0]))
+                self.group.no_repeat = ""
+                self.at = run.end()
+            elif not (flags.verbose and self.skip()):
                 self._piece()
         if len(self._stack) > 1:
             raise self.error("this group is never closed; expected )", self.group.position)

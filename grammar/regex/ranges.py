@@ -93,6 +93,8 @@ def partition(sets: Iterable[Ranges]) -> list[Ranges]:
     A set of n ranges adds at most 2 n + 1 runs; parts are few, since runs in the same sets are one.
     """
     distinct = list(dict.fromkeys(sets))
+    if not distinct:
+        return [ANY]
     edges: dict[int, int] = {0: 0}
     for number, ranges in enumerate(distinct):
         for low, high in ranges:

@@ -1,0 +1,24 @@
+// How short a text of a term may be, by its structure: never more than the bytes of the shortest.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "grammar/terms.hpp"
+
+namespace grammaton {
+
+// Of the terms of one store, as long as it lives; each is looked at once.
+class LeastBytes {
+ public:
+  explicit LeastBytes(const TermStore& store) : store_(store) {}
+  std::uint32_t of(Term t);
+
+ private:
+  std::uint32_t find(Term t);
+
+  const TermStore& store_;
+  std::unordered_map<Term, std::uint32_t> known_;
+};
+
+}  // namespace grammaton
