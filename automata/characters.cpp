@@ -28,7 +28,9 @@ std::uint32_t times(std::uint32_t count, std::uint32_t length) {
 
 bool continues(unsigned byte) { return byte >= 0x80 && byte <= 0xBF; }
 
-bool is_keys(Kind kind) { return kind == Kind::Keys || kind == Kind::KeyDigits; }
+bool is_keys(Kind kind) {
+  return kind == Kind::Keys || kind == Kind::Members || kind == Kind::KeyDigits;
+}
 
 std::uint64_t call_key(Rule rule, Param param) { return (std::uint64_t{rule} << 32) | param; }
 

@@ -290,6 +290,8 @@ Row TermStore::compute_row(Term t) {
       return residue_row(t);
     case Kind::Keys:
       return keys_row(t);
+    case Kind::Members:
+      return raw_row(as_keys(t));
     case Kind::KeyDigits:
       return key_digits_row(t);
     case Kind::Without:

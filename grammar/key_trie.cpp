@@ -152,13 +152,16 @@ bool TermStore::merge_lifts(std::vector<Term>& items) {
   std::vector<KeyEntry> entries;
   std::vector<Term> kept;
   for (const Term t : items) {
-    if (between_key_characters(t)) {
+    if (between_key_characters(t) || is_members(t)) {
       entries.push_back({{}, t, kNothing});
     } else if (!add_entries(t, 1, entries)) {
       kept.push_back(t);
     }
   }
   if (entries.size() < 2) return false;
+  for (KeyEntry& entry : entries) {
+    if (entry.text.empty()) entry.rest = as_keys(entry.rest);
+  }
   kept.push_back(key_trie(std::move(entries)));
   items = std::move(kept);
   return true;
@@ -166,11 +169,13 @@ bool TermStore::merge_lifts(std::vector<Term>& items) {
 
 Term TermStore::as_keys(Term t) {
   if (between_key_characters(t)) return t;
-  std::vector<KeyEntry> entries;
-  if (!merge_keys_ || !may_be_keys(t)) return kNothing;
+  if (!is_members(t) && (!merge_keys_ || !may_be_keys(t))) return kNothing;
   if (const auto found = as_keys_.find(t); found != as_keys_.end()) return found->second;
+  std::vector<KeyEntry> entries;
   Term result = kNothing;
-  if (!add_entries(t, kMostTexts, entries)) {
+  if (is_members(t)) {
+    result = members_as_keys(t);
+  } else if (!add_entries(t, kMostTexts, entries)) {
     // remembered too: 200 us for a pattern of 2^20 texts
   } else if (entries.size() > 1) {
     result = key_trie(std::move(entries));

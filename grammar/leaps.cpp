@@ -20,6 +20,7 @@ constexpr std::size_t kMostKept = 4096;
 bool TermStore::leaps(Term t) const {
   const Node& n = nodes_[t];
   const Node& head = nodes_[n.kind == Kind::Concat ? n.a : t];
+  if (head.kind == Kind::Members) return true;
   if (head.kind == Kind::Keys) return head.b == 0;
   if (head.kind == Kind::Repeat) return head.b != 0 || head.c != kUnbounded;
   return head.kind == Kind::Json && head.b == 0 && head.c == 0 &&
@@ -81,7 +82,11 @@ std::optional<Term> TermStore::leap_key(Term t, std::string_view text) {
   }
   Term after = t;
   std::size_t at = 0;
-  while (at < text.size() && between_key_characters(after)) {
+  while (at < text.size() && (between_key_characters(after) || is_members(after))) {
+    if (is_members(after)) {
+      after = step_members(after, static_cast<unsigned char>(text[at++]));
+      continue;
+    }
     const std::span<const Term> edges = operands(after);
     std::size_t i = 0;
     while (i < edges.size() && edges[i] != static_cast<unsigned char>(text[at])) i += 2;

@@ -98,6 +98,7 @@ class Copy {
       case Kind::JsonRaw:
       case Kind::NoSplit:
       case Kind::Keys:
+      case Kind::Members:
       case Kind::KeyDigits:
       case Kind::Metered:
       case Kind::Take:

@@ -97,9 +97,11 @@ void TermStore::define_template(Rule rule, std::vector<Alternative> alternatives
   if (merge_keys_ && alternatives.size() >= kManyMembers) {
     for (Alternative& alternative : alternatives) split_after_key(rule, alternative);
   }
-  rules_[rule].defined = true;
-  rules_[rule].is_template = true;
-  rules_[rule].alternatives = std::move(alternatives);
+  RuleInfo& info = rules_[rule];
+  info.defined = true;
+  info.is_template = true;
+  info.alternatives = std::move(alternatives);
+  if (merge_keys_ && info.alternatives.size() >= kManyMembers) group_members(info);
 }
 
 // Moves what follows the key of a member into a rule of its own, so that only the member that is
@@ -148,17 +150,15 @@ Term TermStore::body(Rule rule, Param param) {
     return result;
   }
   std::vector<Term> branches;
+  for (std::uint32_t group = 0; group < rules_[rule].members.size(); ++group)
+    branches.push_back(members_left(rule, param, group));
   const std::size_t count = rules_[rule].alternatives.size();
   for (std::size_t i = 0; i < count; ++i) {
     const Alternative& alternative = rules_[rule].alternatives[i];
-    const ParamValue& value = params_[param];
-    if (!std::ranges::all_of(alternative.conditions,
-                             [&](const Condition& c) { return value.holds(c); })) {
-      continue;
-    }
+    if (alternative.listed || !holds(alternative, param)) continue;
     Term rest = alternative.tail;
     if (alternative.next != kNone) {
-      ParamValue next = value;
+      ParamValue next = params_[param];
       for (const Update& update : alternative.updates) next.apply(update);
       const Rule next_rule = alternative.next;
       const Param next_param = this->param(std::move(next));
@@ -170,6 +170,12 @@ Term TermStore::body(Rule rule, Param param) {
   const Term result = join(std::move(branches));
   bodies_.emplace(key, result);
   return result;
+}
+
+bool TermStore::holds(const Alternative& alternative, Param param) const {
+  const ParamValue& value = params_[param];
+  return std::ranges::all_of(alternative.conditions,
+                             [&](const Condition& c) { return value.holds(c); });
 }
 
 bool TermStore::can_end(Rule rule, Param param) {

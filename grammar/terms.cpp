@@ -112,6 +112,7 @@ std::uint16_t TermStore::height_of(Kind kind, std::uint32_t a, std::uint32_t b) 
     case Kind::Margin:
     case Kind::Take:
     case Kind::Seen:
+    case Kind::Members:
       break;
     case Kind::Concat:
       over(a);
@@ -207,6 +208,11 @@ Hash128 TermStore::structural_hash(Kind kind, std::uint32_t a, std::uint32_t b,
       // Rules are known by number: the same in equal grammars (for printing), told apart between
       // stores by the salt (for caches).
       h.add((std::uint64_t{a} << 32) | b);
+      h.keyed = mix64(h.keyed, salt_);
+      break;
+    case Kind::Members:
+      h.add((std::uint64_t{a} << 32) | b);
+      h.add(c);
       h.keyed = mix64(h.keyed, salt_);
       break;
     case Kind::Token:

@@ -93,6 +93,8 @@ enum class Kind : std::uint8_t {
   Keys,        // JSON-lifted literals, each with its continuation (key_trie.cpp)
                //                              a: list of byte, residual, ...; b: phase
   Residue,     // decimals of a remainder (multiples.cpp)  a: divisor, b: remainder, c: places
+  Members,     // the same as a list of members (members.cpp)
+               //                              a: member list, b: begin | end << 16, c: depth
   KeyDigits,   // the same inside \uXXXX         a: list of code point, residual, ...; b: position
   Token,       // one token, as itself         a: token set (token_sets.cpp)
   Margin,      // as wide as a counter says    a: counter, b: width of a tab, c: not empty
@@ -202,6 +204,19 @@ struct Alternative {
   Term tail = kEmpty;
   std::vector<Condition> conditions;
   std::vector<Update> updates;
+  bool listed = false;  // in a MemberGroup of its rule
+};
+
+// Alternatives that begin alike and then with a key each: prefix, json(key), quote, call of `next`.
+struct MemberGroup {
+  struct Key {
+    std::string text;
+    Term literal;  // the text as a term
+    std::uint32_t alternative;
+  };
+  std::vector<Term> prefix;
+  Term quote = kNothing;
+  std::vector<Key> keys;  // sorted by text
 };
 
 struct ParamValue {
@@ -249,6 +264,7 @@ struct RuleInfo {
   bool scoped = false;    // each call is a scope of its own for the Distinct terms in it
   Term body = kNothing;
   std::vector<Alternative> alternatives;
+  std::vector<MemberGroup> members;
   // Texts that may follow a text of this rule without leaving its language (left_recursion.cpp).
   Term loop = kNothing;
 };
@@ -406,8 +422,8 @@ class TermStore {
   // The characters that can come next, as (code point, residual).
   std::vector<Term> key_characters(Term t) const;
 
-  // t = json(x)·rest for a few texts x, or Keys already, as Keys; kNothing when it is neither. Only
-  // the tails of branches stay lifts.
+  // t = json(x)·rest for a few texts x, or Members, or Keys already, as Keys; kNothing when it is
+  // neither. Only the tails of branches stay lifts.
   Term as_keys(Term t);
   // The same for one text.
   std::optional<KeyText> key_text(Term t) const;
@@ -418,6 +434,10 @@ class TermStore {
   // What is left of t after `text`, bytes that stand for themselves in a JSON string. Nothing when
   // that can't be told of t alone: on the way it may end, or begin with a call.
   std::optional<Term> leap(Term t, std::string_view text);
+
+  bool is_members(Term t) const { return nodes_[t].kind == Kind::Members; }
+  // What is left of the texts of a Members term's keys; valid while no rule is added.
+  std::vector<std::string_view> member_texts(Term t) const;
 
   // From here on, unions merge lifted literals into key tries, and their rows are those of tries.
   void merge_keys() {
@@ -497,6 +517,29 @@ class TermStore {
   Row keys_row(Term t);
   Row key_digits_row(Term t);
   Row row_of(std::span<const std::pair<unsigned, Term>> targets);
+
+  // members.cpp
+  struct MemberList {
+    Rule rule;
+    Param param;
+    std::uint32_t group;
+    std::vector<std::uint32_t> keys;  // of the group, ascending
+  };
+  struct KeyRange {  // of a MemberList
+    std::uint32_t begin;
+    std::uint32_t end;
+  };
+  bool holds(const Alternative& alternative, Param param) const;
+  void group_members(RuleInfo& info) const;
+  Term members_left(Rule rule, Param param, std::uint32_t group);
+  Term members(std::uint32_t list, KeyRange range, std::uint32_t depth);
+  const MemberGroup::Key& member_key(std::uint32_t list, std::uint32_t i) const;
+  Term after_key(std::uint32_t list, std::uint32_t i);
+  Term members_after(std::uint32_t list, KeyRange range, std::uint32_t depth);
+  KeyRange alike(std::uint32_t list, KeyRange range, std::uint32_t depth) const;
+  std::vector<Term> member_edges(std::uint32_t list, KeyRange range, std::uint32_t depth);
+  Term members_as_keys(Term t);
+  Term step_members(Term t, unsigned char byte);
 
   // distinct.cpp
   struct SeenSet {
@@ -597,6 +640,8 @@ class TermStore {
   std::vector<ParamValue> params_;
   InternTable param_lookup_;
   std::unordered_map<std::uint64_t, Term> bodies_;  // template instances, by (rule, param)
+
+  std::vector<MemberList> member_lists_;
 
   bool remembers_ = false;
   std::vector<std::string> values_;

@@ -331,9 +331,10 @@ class Constraint:
     def matcher(self) -> Matcher: ...
     def node(self, term: int) -> tuple[object, ...]:
         """One level of a term that `Matcher.stacks` names, as `TermStore.node` gives it. The terms
-        are those of the constraint's own store, not of the grammar's; two kinds more are there:
-        ("keys", ((byte, term), ...)), texts lifted through JSON's escapes, as a trie; ("without",
-        t, seen), a value that must differ from others."""
+        are those of the constraint's own store, not of the grammar's; three kinds more are there:
+        ("keys", ((byte, term), ...)), texts lifted through JSON's escapes, as a trie; ("members",
+        (text, ...)), the same as a list; ("without", t, seen), a value that must differ from
+        others."""
     def rule_name(self, rule: int) -> str: ...
     def param_value(self, param: int) -> tuple[tuple[int, ...], tuple[int, ...]]: ...
     @property

@@ -74,6 +74,7 @@ void Walker::take_inside(const KeyPlace& at, std::uint32_t node) {
 
 // Takes the tokens that end at `child`, where `residual` is left, and goes on below it.
 void Walker::enter_key(const KeyPlace& at, std::uint32_t child, Term residual) {
+  if (store_.is_members(residual)) residual = store_.as_keys(residual);
   if (store_.between_key_characters(residual)) {
     take_inside(at, child);
     walk_keys(at, child, residual);

@@ -48,6 +48,9 @@ def _pieces(constraint: Constraint, term: int, level: int, depth: int) -> Iterat
             yield token_set(names, ids, negated=negated)
         case ("keys", edges):
             yield from _keys(constraint, edges, depth)
+        case ("members", tuple(texts)):
+            keys = ['"' + _shown(text) + '"' for text in texts]
+            yield f"{_lifted(keys)} …"
         case ("metered", int(inner), *_):
             yield from _pieces(constraint, inner, level, depth)
         case ("complement", int(inner)):
@@ -123,16 +126,26 @@ def _keys(constraint: Constraint, edges: object, depth: int) -> Iterator[str]:
         if node[0] == "keys":
             assert isinstance(node[1], tuple)
             todo += [(text + bytes([byte]), term) for byte, term in reversed(node[1])]
+        elif node[0] == "members":
+            assert isinstance(node[1], tuple)
+            texts += [(f'"{_shown(text + rest)}"', ()) for rest in node[1]]
         else:
-            shown = "".join(escape(ord(char), '"\\') for char in text.decode(errors="replace"))
             tail, after = _tail(constraint, term)
-            texts.append((f'"{shown}{tail}"', after))
-    names = " | ".join(text for text, _ in texts[:_MOST_KEYS])
-    yield f"json({names}{' | …' if len(texts) > _MOST_KEYS else ''}) "
+            texts.append((f'"{_shown(text)}{tail}"', after))
+    yield f"{_lifted([text for text, _ in texts])} "
     if len(texts) == 1:
         yield from _concat(constraint, texts[0][1], depth - 1)
     else:
         yield "…"
+
+
+def _lifted(names: list[str]) -> str:
+    shown = " | ".join(names[:_MOST_KEYS])
+    return f"json({shown}{' | …' if len(names) > _MOST_KEYS else ''})"
+
+
+def _shown(text: bytes) -> str:
+    return "".join(escape(ord(char), '"\\') for char in text.decode(errors="replace"))
 
 
 def _intersection(

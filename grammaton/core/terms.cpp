@@ -294,6 +294,12 @@ nb::tuple node_of(const TermStore& store, Term t) {
         edges.append(nb::make_tuple(pairs[i], pairs[i + 1]));
       return nb::make_tuple("keys", nb::tuple(edges));
     }
+    case Kind::Members: {
+      nb::list texts;
+      for (const std::string_view text : store.member_texts(t))
+        texts.append(nb::bytes(text.data(), text.size()));
+      return nb::make_tuple("members", nb::tuple(texts));
+    }
     case Kind::Margin:
       return nb::make_tuple("margin", n.a, n.b, n.c != 0);
     case Kind::Token:

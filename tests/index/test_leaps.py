@@ -61,3 +61,42 @@ def test_cuts_change_nothing(i: int, text: str, cuts: list[int]) -> None:
     allowed = mask_to_ids(matcher.mask())
     for byte in range(256):
         assert (byte in allowed) == GRAMMARS[i].accepts_prefix(data + bytes([byte]))
+
+
+MANY = [*KEYS, "", "nam", "😀", "😁", "😀a", "Ā", "ā", "x", "xy", "\x01"]
+CLOSED = [
+    grammaton.compile(
+        Grammar.from_json_schema(
+            {
+                "type": "object",
+                "properties": {key: {"const": i} for i, key in enumerate(MANY)},
+                "additionalProperties": False,
+            },
+            key_order=order,
+        ),
+        VOCABULARY,
+    )
+    for order in ("schema", "any")
+]
+
+
+@given(
+    st.sampled_from(MANY) | st.text("abxy é😀😁Āā\x01", max_size=3),
+    st.integers(0, len(MANY)),
+    st.lists(st.booleans(), min_size=3, max_size=3),
+    st.sampled_from(range(2)),
+)
+def test_declared_keys_in_any_spelling(key: str, value: int, escaped: list[bool], i: int) -> None:
+    spelled = "".join(
+        json.dumps(char)[1:-1] if escape else json.dumps(char, ensure_ascii=False)[1:-1]
+        for char, escape in itertools.zip_longest(key, escaped[: len(key)], fillvalue=False)
+        if char
+    )
+    matcher = CLOSED[i].matcher()
+    valid = value < len(MANY) and MANY[value] == key
+    text = f'{{"{spelled}": {value}}}'
+    assert matcher.accept_bytes(text.encode()) == valid, text
+    if valid:
+        assert matcher.is_complete
+    bytewise = CLOSED[i].matcher()
+    assert all(bytewise.accept_bytes(bytes([byte])) for byte in text.encode()) == valid
