@@ -492,6 +492,9 @@ NormalForm normalise(TermStore& source, Term start, const Spelling& spelling,
   const Kept* kept = spelling.all ? source.kept() : nullptr;
   const Known known = kept == nullptr ? Known{} : Known{kept->terms.size(), kept->rules.size()};
   const std::vector<Rule> order = reachable_rules(source, start, known);
+  if (source.depends_on_parameter(start)) {
+    throw GrammarFault("a grammar starts outside of all rules, where no parameter is passed on");
+  }
   if (source.remembers()) check_scopes(source, start, order);
   const NullableRules nullable(source, start, order, known);
   NormalForm form;

@@ -93,6 +93,10 @@ void TermStore::define_template(Rule rule, std::vector<Alternative> alternatives
       throw GrammarFault("an alternative of template rule `" + rules_[rule].name +
                          "` has a head that may be empty");
     }
+    if (depends_on_parameter(alternative.head) || depends_on_parameter(alternative.tail)) {
+      throw GrammarFault("an alternative of template rule `" + rules_[rule].name +
+                         "` passes its parameter on otherwise than to the next rule");
+    }
   }
   if (merge_keys_ && alternatives.size() >= kManyMembers) {
     for (Alternative& alternative : alternatives) split_after_key(rule, alternative);

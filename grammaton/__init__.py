@@ -32,7 +32,13 @@ if TYPE_CHECKING:
     )
     from grammaton.grammar.grammar import Grammar
     from grammaton.grammar.lark.indenter import Indenter
-    from grammaton.index import ConstraintCache, Vocabulary, compile
+    from grammaton.index import (
+        ConstraintCache,
+        Vocabulary,
+        compile,
+        load_constraint,
+        save_constraint,
+    )
     from grammaton.limits import Limits
 
 __all__ = [
@@ -55,6 +61,8 @@ __all__ = [
     "VocabularyError",
     "compile",
     "fill_masks",
+    "load_constraint",
+    "save_constraint",
 ]
 
 _HOMES = {
@@ -66,6 +74,8 @@ _HOMES = {
     "Indenter": "grammaton.grammar.lark.indenter",
     "Vocabulary": "grammaton.index",
     "compile": "grammaton.index",
+    "load_constraint": "grammaton.index",
+    "save_constraint": "grammaton.index",
     "Engine": "grammaton.engine",
     "Limits": "grammaton.limits",
 }

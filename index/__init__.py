@@ -11,6 +11,16 @@ from __future__ import annotations
 from grammaton._core import Constraint, Matcher, fill_masks
 from grammaton.index.cache import ConstraintCache
 from grammaton.index.compile import compile
+from grammaton.index.saved_constraint import load_constraint, save_constraint
 from grammaton.index.vocabulary import Vocabulary
 
-__all__ = ["Constraint", "ConstraintCache", "Matcher", "Vocabulary", "compile", "fill_masks"]
+__all__ = [
+    "Constraint",
+    "ConstraintCache",
+    "Matcher",
+    "Vocabulary",
+    "compile",
+    "fill_masks",
+    "load_constraint",
+    "save_constraint",
+]

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "index/workers.hpp"
@@ -13,14 +14,18 @@ namespace {
 constexpr std::size_t kWordBits = 32;
 constexpr std::size_t kBytesWorthAThread = 1 << 19;  // waking one takes as long as moving 20 kB
 
-template <class Lane>
-constexpr std::size_t kGroup = std::min(kWordBits, 8 * sizeof(Lane));
+// Where the mask leaves out no more of a word, its scores are set one by one.
+constexpr int kFew = 6;
 
+// For each byte of a mask, eight lanes of ones and zeros.
 template <class Lane>
-constexpr std::array<Lane, kGroup<Lane>> kBits = [] {
-  std::array<Lane, kGroup<Lane>> bits{};
-  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<Lane>(Lane{1} << i);
-  return bits;
+constexpr std::array<std::array<Lane, 8>, 256> kKept = [] {
+  std::array<std::array<Lane, 8>, 256> kept{};
+  for (std::size_t byte = 0; byte < kept.size(); ++byte) {
+    for (std::size_t i = 0; i < 8; ++i)
+      kept[byte][i] = (byte >> i & 1) != 0 ? static_cast<Lane>(~Lane{0}) : Lane{0};
+  }
+  return kept;
 }();
 
 // Through an array of its own: the compiler then knows that reading and writing do not meet, also
@@ -29,14 +34,21 @@ template <class Lane>
 void choose(std::uint32_t word, const Lane* scores, Lane* out, Lane excluded) {
   std::array<Lane, kWordBits> chosen;
   std::memcpy(chosen.data(), scores, sizeof chosen);
-  for (std::size_t first = 0; first < kWordBits; first += kGroup<Lane>) {
-    const auto part = static_cast<Lane>(word >> first);
-    for (std::size_t i = 0; i < kGroup<Lane>; ++i) {
-      Lane& lane = chosen[first + i];
-      lane = (part & kBits<Lane>[i]) != 0 ? lane : excluded;
+  for (std::size_t first = 0; first < kWordBits; first += 8) {
+    const std::array<Lane, 8>& kept = kKept<Lane>[word >> first & 0xFF];
+    for (std::size_t i = 0; i < 8; ++i) {
+      const Lane other = excluded & static_cast<Lane>(~kept[i]);
+      chosen[first + i] = static_cast<Lane>((chosen[first + i] & kept[i]) | other);
     }
   }
   std::memcpy(out, chosen.data(), sizeof chosen);
+}
+
+// In place, where the mask leaves out few.
+template <class Lane>
+void exclude_few(std::uint32_t word, Lane* scores, Lane excluded) {
+  for (std::uint32_t left = ~word; left != 0; left &= left - 1)
+    scores[std::countr_zero(left)] = excluded;
 }
 
 template <class Lane>
@@ -49,10 +61,12 @@ void apply_row(const ScoreRows<Lane>& rows, std::size_t row) {
   for (std::size_t i = 0; i < whole; ++i, scores += kWordBits, out += kWordBits) {
     if (mask[i] == 0) {
       std::fill_n(out, kWordBits, rows.excluded);
-    } else if (mask[i] != ~std::uint32_t{0}) {
+    } else if (mask[i] == ~std::uint32_t{0}) {
+      if (out != scores) std::memcpy(out, scores, kWordBits * sizeof(Lane));
+    } else if (out == scores && std::popcount(~mask[i]) <= kFew) {
+      exclude_few(mask[i], out, rows.excluded);
+    } else {
       choose(mask[i], scores, out, rows.excluded);
-    } else if (out != scores) {
-      std::memcpy(out, scores, kWordBits * sizeof(Lane));
     }
   }
   const std::uint32_t last = whole < rows.words ? mask[whole] : 0;

@@ -25,6 +25,7 @@ from __future__ import annotations
 import json
 import operator
 import threading
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -66,6 +67,7 @@ class Vocabulary:
     __slots__ = (
         "_drops_leading_space",
         "_eos_token_ids",
+        "_fingerprint",
         "_index",
         "_lock",
         "_logits_size",
@@ -104,6 +106,7 @@ class Vocabulary:
         self._logits_size = size
         self._drops_leading_space = False
         self._index: TokenIndex | None = None
+        self._fingerprint: bytes | None = None
         self._lock = threading.Lock()
 
     @classmethod
@@ -290,6 +293,21 @@ class Vocabulary:
         )
         vocabulary._drops_leading_space = saved.drops_leading_space
         return vocabulary
+
+    @property
+    def fingerprint(self) -> bytes:
+        """32 bytes that tell this vocabulary from any other: equal for equal tokens, ends of
+        sequence, special tokens and logits size. 10 ms for 129,000 tokens, the first time."""
+        if self._fingerprint is None:
+            from hashlib import blake2b  # OpenSSL takes 4 ms to load, which only this needs
+
+            digest = blake2b(digest_size=32)
+            names = sorted(self._special_tokens.items())
+            digest.update(repr((self._eos_token_ids, names, self._logits_size)).encode())
+            digest.update(array("I", map(len, self._tokens)).tobytes())
+            digest.update(b"".join(self._tokens))
+            self._fingerprint = digest.digest()
+        return self._fingerprint
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the vocabulary to a file: 1.4 MB for 129,000 tokens.

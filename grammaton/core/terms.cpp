@@ -13,6 +13,7 @@
 #include "automata/machine.hpp"
 #include "grammar/count.hpp"
 #include "grammar/normalise.hpp"
+#include "grammar/saved_terms.hpp"
 #include "grammaton/core/bindings.hpp"
 
 namespace grammaton {
@@ -636,6 +637,20 @@ void bind_terms(nb::module_& m) {
       .def(
           "param_value", [](TermStore& s, std::uint64_t param) { return param_tuple(s, param); },
           arg("param"))
+      .def(
+          "save",
+          [](TermStore& s, std::uint64_t t) {
+            const std::string data = write_terms(s, checked(s, t));
+            return nb::bytes(data.data(), data.size());
+          },
+          arg("term"))
+      .def_static(
+          "load",
+          [](const nb::bytes& data, const nb::object& limits) {
+            ReadTerms read = read_terms(view(data), limits_of(limits));
+            return std::make_pair(std::move(read.store), read.start);
+          },
+          arg("data"), arg("limits") = nb::none())
       .def("keep", &keep)
       .def(
           "copy",
