@@ -6,8 +6,9 @@
 // *needs* the items that it has begun and the fewest that must follow; it stays inside the bounded
 // frame when that is at most n, and m asks for nothing more where every text can be made longer. A
 // token leaves where its items lie between m and n. Almost every token needs as many items as it
-// has characters, so the base at n is the reference's, less the tokens of the vocabulary that have
-// more than n characters, and lists of the others.
+// has characters, or a few more ("two capitals somewhere" needs two more), so the base at n is, for
+// each such *slack*, the tokens that have it, less those of the vocabulary that have more than
+// n - slack characters, and lists of the others.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -26,12 +27,30 @@ constexpr std::size_t kMostStates = 3000;
 // Without a closing byte, tokens that need more items than this are walked one by one where the
 // bound leaves them out, since they may end early; smaller bounds are studied on their own.
 constexpr std::uint32_t kLongNeed = 16;
-// References with at most this many tokens list all of them.
+// So many tokens that need equally more items than they have characters are listed; more are bits.
 constexpr std::size_t kListedTokens = 1024;
 // Unions of more terms keep their counts: they are enumerations.
 constexpr std::size_t kFewOperands = 64;
 
 bool is_ascii(const ByteSet& set) { return (set.words[2] | set.words[3]) == 0; }
+
+struct TokenSetBuilder {
+  std::vector<ItemCounts::Taken> listed;
+  std::vector<Word> bits;  // empty while they are listed
+
+  void take(const ItemCounts::Taken& taken, std::size_t words) {
+    if (bits.empty() && listed.size() < kListedTokens) {
+      listed.push_back(taken);
+      return;
+    }
+    if (bits.empty()) {
+      bits.assign(words, 0);
+      for (const ItemCounts::Taken& earlier : listed) set_bit(bits.data(), earlier.token);
+      listed.clear();
+    }
+    set_bit(bits.data(), taken.token);
+  }
+};
 
 struct State {
   Term term = kNothing;   // residual of the reference
@@ -258,10 +277,8 @@ std::shared_ptr<const FrameMask> Walker::measure(
     Term meter;
     std::uint32_t items;
   };
-  std::vector<Word>& bits = studied_;
-  bits.assign(index_.words(), 0);
-  std::vector<Word> inside(bits.size(), 0);  // of `bits` and the lists: all in the reference
-  std::size_t set = 0;                       // bits
+  const std::size_t words = index_.words();
+  std::array<TokenSetBuilder, LengthBounds::kSlacks> by_slack;
   LengthBounds bounds;
   bounds.extensible = extensible;
   std::vector<Entry> longest;
@@ -269,15 +286,27 @@ std::shared_ptr<const FrameMask> Walker::measure(
   std::vector<Visit> exits;
   // `characters`: of the token, from `place` on.
   const auto take = [&](const Entry& entry, std::uint32_t need, std::uint32_t characters) {
-    set_bit(inside.data(), entry.token);
-    if (by_characters && need == characters) {
-      set_bit(bits.data(), entry.token);
-      ++set;
+    if (by_characters && need - characters < by_slack.size()) {
+      by_slack[need - characters].take({need, entry.token}, words);
     } else {
       bounds.others.push_back({need, entry.token});
     }
     if (!form.closed && need > kLongNeed) {
       longest.push_back({entry.token, entry.start + top.depth, 0});
+    }
+  };
+  // Entries that need `more` items and one for each character after `from`.
+  const auto take_run = [&](std::uint32_t begin, std::uint32_t end, std::uint32_t more,
+                            const Trie::Node& from) {
+    const std::uint32_t slack = more + top.characters - from.characters;
+    if (by_characters && form.closed && slack < by_slack.size() && !by_slack[slack].bits.empty()) {
+      Word* const bits = by_slack[slack].bits.data();
+      for (const Entry& entry : trie.entries(begin, end)) set_bit(bits, entry.token);
+      return;
+    }
+    for (std::uint32_t e = begin; e < end; ++e) {
+      take(trie.entry(e), more + trie.characters(e) - from.characters,
+           trie.characters(e) - top.characters);
     }
   };
   std::unordered_map<Term, LoopedLetters> loops;
@@ -289,10 +318,7 @@ std::shared_ptr<const FrameMask> Walker::measure(
     const std::uint32_t more = distance(at.term, at.meter);
     if (more == kNone) return false;
     const Trie::Node& here = trie.node(at.node);
-    for (std::uint32_t e = here.entry_end; e < here.subtree_entry_end; ++e) {
-      take(trie.entry(e), at.items + trie.characters(e) - here.characters + more,
-           trie.characters(e) - top.characters);
-    }
+    take_run(here.entry_end, here.subtree_entry_end, at.items + more, here);
     return true;
   };
   std::vector<Visit> stack{{place.node, form.reference, form.meter, 0}};
@@ -308,7 +334,6 @@ std::shared_ptr<const FrameMask> Walker::measure(
         if (ends) {
           bounds.ending.push_back({next.items, entry.token});
         } else if (more == kNone) {
-          set_bit(inside.data(), entry.token);
           unsure.push_back({entry.token, entry.start + top.depth, 0});
         } else {
           take(entry, next.items + more, below.characters - top.characters);
@@ -332,23 +357,18 @@ std::shared_ptr<const FrameMask> Walker::measure(
       return false;
     }
     const Trie::Node& here = trie.node(at.node);
-    const auto take_until = [&](std::uint32_t begin, std::uint32_t end) {
-      for (std::uint32_t e = begin; e < end; ++e) {
-        take(trie.entry(e), at.items + trie.characters(e) - here.characters + more,
-             trie.characters(e) - top.characters);
-      }
-    };
-    const bool whole = by_characters && at.node == Trie::kRoot && more == 0 &&
+    const bool whole = by_characters && at.node == Trie::kRoot && more < by_slack.size() &&
                        others.size() * kWideSubtree < trie.size();
-    if (whole) inside = index_.text_bits();
+    std::vector<Word> whole_bits;
+    if (whole) whole_bits = index_.text_bits();
     std::uint32_t done = here.entry_end;
     for (const std::uint32_t other : others) {
       const Trie::Node& below = trie.node(other);
       if (whole) {
         for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end))
-          clear_bit(inside.data(), entry.token);
+          clear_bit(whole_bits.data(), entry.token);
       } else {
-        take_until(done, below.entry_begin);
+        take_run(done, below.entry_begin, at.items + more, here);
       }
       done = below.subtree_entry_end;
       if (store_.nullable(at.term)) {
@@ -363,17 +383,16 @@ std::shared_ptr<const FrameMask> Walker::measure(
       }
     }
     if (whole) {
-      bits = inside;
-      set = kListedTokens + 1;  // at least: enough for a base of bits
       if (!form.closed) {
-        const Word* short_ones = index_.at_most_characters(kLongNeed).get();
+        const Word* short_ones = index_.at_most_characters(kLongNeed - more).get();
         for (std::uint32_t token = 0; token < index_.mask_bits(); ++token) {
-          if (get_bit(inside.data(), token) && !get_bit(short_ones, token))
+          if (get_bit(whole_bits.data(), token) && !get_bit(short_ones, token))
             longest.push_back({token, 0, 0});
         }
       }
+      by_slack[more].bits = std::move(whole_bits);
     } else {
-      take_until(done, here.subtree_entry_end);
+      take_run(done, here.subtree_entry_end, at.items + more, here);
     }
     for (const std::uint32_t other : others) {
       const Term next = store_.step(at.term, trie.byte(other));
@@ -404,6 +423,18 @@ std::shared_ptr<const FrameMask> Walker::measure(
     }
   }
 
+  for (std::size_t slack = 0; slack < by_slack.size(); ++slack) {
+    const TokenSetBuilder& built = by_slack[slack];
+    if (!built.bits.empty()) bounds.by_slack[slack] = copy_bits(built.bits);
+    bounds.others.insert(bounds.others.end(), built.listed.begin(), built.listed.end());
+  }
+  std::vector<Word>& inside = studied_;  // all in the reference
+  inside.assign(words, 0);
+  for (const TokenSetBuilder& built : by_slack) {
+    for (std::size_t i = 0; i < built.bits.size(); ++i) inside[i] |= built.bits[i];
+  }
+  for (const ItemCounts::Taken& taken : bounds.others) set_bit(inside.data(), taken.token);
+  for (const Entry& entry : unsure) set_bit(inside.data(), entry.token);
   auto mask = std::make_shared<FrameMask>();
   std::vector<Entry> remainders;
   for (const Visit& exit : exits) {
@@ -420,17 +451,8 @@ std::shared_ptr<const FrameMask> Walker::measure(
   if (!remainders.empty()) mask->rest = std::make_unique<Trie>(std::move(remainders), bytes_of);
   if (!unsure.empty()) bounds.unsure = std::make_unique<Trie>(std::move(unsure), bytes_of);
   if (!longest.empty()) bounds.longest = std::make_unique<Trie>(std::move(longest), bytes_of);
-  if (set > kListedTokens) {
-    mask->dense = copy_bits(bits);
-  } else if (set > 0) {
-    const auto entries = trie.entries(top.entry_end, top.subtree_entry_end);
-    for (std::uint32_t i = 0; i < entries.size(); ++i) {
-      if (!get_bit(bits.data(), entries[i].token)) continue;
-      bounds.others.push_back(
-          {trie.characters(top.entry_end + i) - top.characters, entries[i].token});
-    }
-  }
-  std::ranges::sort(bounds.others, {}, &ItemCounts::Taken::items);
+  sort_by_items(bounds.others);
+  std::ranges::reverse(bounds.others);
   mask->bounds = std::move(bounds);
   return mask;
 }
@@ -448,19 +470,26 @@ bool Walker::apply_bounded(Place place, const Group& group, std::size_t level, b
   const LengthBounds& bounds = *mask->bounds;
   if (form.low > 0 && !bounds.extensible) return false;
   ++stats_.counted;
-  if (mask->dense) {
-    const std::size_t most = std::size_t{form.high} + place.trie->node(place.node).characters;
+  for (std::size_t slack = 0; slack < bounds.by_slack.size(); ++slack) {
+    const Bits& bits = bounds.by_slack[slack];
+    if (bits == nullptr || slack > form.high) continue;
+    const std::size_t most =
+        std::size_t{form.high} + place.trie->node(place.node).characters - slack;
+    const std::vector<ItemCounts::Taken>& longer = index_.longer_tokens();
     if (most <= TokenIndex::kReadyCharacters) {
-      out.add(index_.shared_bits().meet(mask->dense, index_.at_most_characters(most)));
+      out.add(index_.shared_bits().meet(bits, index_.at_most_characters(most)));
+    } else if (longer.empty() || longer.front().items <= most) {
+      out.add(bits);
     } else {
-      Part part(*this, out, blank);
-      part.bits().add(mask->dense);
-      for (const ItemCounts::Taken& taken : index_.longer_tokens()) {
+      Part part(*this, out, std::exchange(blank, false));
+      part.bits().add(bits);
+      for (const ItemCounts::Taken& taken : longer) {
         if (taken.items <= most) break;
         part.bits().unset(taken.token);
       }
       part.join();
     }
+    blank = false;
   }
   for (const ItemCounts::Taken& taken : bounds.others) {
     if (taken.items > form.high) break;

@@ -15,25 +15,13 @@ namespace {
 constexpr std::size_t kSparseTokens = 192;
 // Counted bases are kept ready up to this many items; only some 200 of 129k tokens have more.
 constexpr std::size_t kReadyCounts = 32;
+// Below a node with at least so many others it pays to ask whether all of them stay inside.
+constexpr std::uint32_t kKeptSubtree = 8;
 constexpr std::size_t kListedCounts = 256;
 // An exit below which at least so many tokens go on, and few are in the base, is no part of the
 // remainder trie: what follows is walked below its node (a space before 55,000 words).
 constexpr std::uint32_t kWideExit = 2048;
 constexpr std::size_t kMostWideExits = 64;
-
-// Most items first: a counting sort, since tokens have few items.
-void sort_by_items(std::vector<ItemCounts::Taken>& taken) {
-  std::vector<std::size_t> place;  // where the next one with so many items goes
-  for (const ItemCounts::Taken& t : taken) {
-    if (place.size() <= t.items) place.resize(t.items + 1, 0);
-    ++place[t.items];
-  }
-  std::size_t end = 0;
-  for (std::size_t items = place.size(); items-- > 0;) end += std::exchange(place[items], end);
-  std::vector<ItemCounts::Taken> sorted(taken.size());
-  for (const ItemCounts::Taken& t : taken) sorted[place[t.items]++] = t;
-  taken = std::move(sorted);
-}
 
 // ItemCounts::most of tokens sorted so. It ends where hardly any token has more items, which is
 // cheaper to take out of the last one than to keep ready.
@@ -114,6 +102,7 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
   };
   // Takes everything below a node if all of it leads from the term back to it.
   std::unordered_map<Term, LoopedLetters> loops;
+  LetterRegions regions(store_);
   auto take_looped = [&](const Visit& at, const Letters& letters) {
     const auto [found, fresh] = loops.try_emplace(at.term);
     if (fresh && !(counting && store_.nullable(at.term)) &&
@@ -212,6 +201,11 @@ std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
     const Letters* letters = trie.letters_below(at.node);
     if (letters != nullptr && take_looped(at, *letters)) continue;
     if (here.subtree_nodes >= kWideSubtree && !restricted && take_but_others(at)) continue;
+    if (letters != nullptr && here.subtree_nodes >= kKeptSubtree && !restricted && !counting &&
+        regions.keeps(at.term, *letters)) {
+      take(trie.entries(here.entry_end, here.subtree_entry_end));
+      continue;
+    }
     const Row row = store_.row(at.term);
     // Only a restricted store computes rows in the loop below, which may move the class maps.
     if (restricted) moved = store_.class_map(row).of;

@@ -1,5 +1,7 @@
 #include "index/letters.hpp"
 
+#include <algorithm>
+
 namespace grammaton {
 
 void Wellformed::require(std::uint8_t byte, const Wellformed& below) {
@@ -34,11 +36,34 @@ void Wellformed::require(std::uint8_t byte, const Wellformed& below) {
 
 namespace {
 
-// Whether every character that begins with what was read leads from `from` back to `to`; `last` of
+// A region of more terms is not looked at further.
+constexpr std::size_t kMostReached = 24;
+
+// What may follow the first byte of a character beyond ASCII.
+struct Lead {
+  explicit Lead(unsigned byte)
+      : low(byte == 0xE0   ? 0xA0
+            : byte == 0xF0 ? 0x90
+                           : 0x80),
+        high(byte == 0xED   ? 0x9F
+             : byte == 0xF4 ? 0x8F
+                            : 0xBF),
+        more(byte < 0xE0   ? 1
+             : byte < 0xF0 ? 2
+                           : 3) {}
+  unsigned low;  // of the second byte
+  unsigned high;
+  unsigned more;  // bytes
+};
+
+// Whether every character that begins with what was read leads from `from` to `to`; `last` of
 // its bytes are still to come, the next between `low` and `high`.
 class ReturnSearch {
  public:
   ReturnSearch(TermStore& store, Term to) : store_(store), to_(to) {}
+  bool all(Term from, const Lead& lead) { return all(from, lead.low, lead.high, lead.more); }
+
+ private:
   bool all(Term from, unsigned low, unsigned high, unsigned last) {
     Term before = kNothing;
     for (unsigned b = low; b <= high; ++b) {
@@ -50,7 +75,6 @@ class ReturnSearch {
     return true;
   }
 
- private:
   // The characters of one lead byte share most of their middles, and so do leads.
   bool rest(Term from, unsigned last) {
     for (const Known& known : known_) {
@@ -89,13 +113,59 @@ void LoopedLetters::add_beyond_ascii(TermStore& store) {
   ReturnSearch search(store, term_);
   for (unsigned lead = Letters::kFirstLead; lead <= Letters::kLastLead; ++lead) {
     const Term after = store.step(term_, lead);
-    if (after == kNothing) continue;
-    const unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-    if (search.all(after, low, high, lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3)) {
-      letters_.add(Letters::lead(lead));
+    if (after != kNothing && search.all(after, Lead(lead))) letters_.add(Letters::lead(lead));
+  }
+}
+
+LetterRegions::LetterRow& LetterRegions::row(Term t, bool beyond_ascii) {
+  const auto [found, fresh] = rows_.try_emplace(t);
+  LetterRow& made = found->second;
+  if (fresh) {
+    for (unsigned b = 0; b < 0x80; ++b) {
+      const Term to = store_.step(t, b);
+      if (to != kNothing) add_edge(made, to, b);
     }
   }
+  if (beyond_ascii && !made.beyond_ascii) {
+    made.beyond_ascii = true;
+    add_beyond_ascii(made, t);
+  }
+  return made;
+}
+
+void LetterRegions::add_edge(LetterRow& row, Term to, unsigned letter) {
+  auto edge = std::ranges::find(row.edges, to, &Edge::to);
+  if (edge == row.edges.end()) edge = row.edges.insert(edge, Edge{to, {}});
+  edge->over.add(letter);
+  row.live.add(letter);
+}
+
+void LetterRegions::add_beyond_ascii(LetterRow& row, Term t) {
+  for (unsigned byte = Letters::kFirstLead; byte <= Letters::kLastLead; ++byte) {
+    const Term after = store_.step(t, byte);
+    if (after == kNothing) continue;
+    const Lead lead(byte);
+    // Where one of the characters leads, all have to.
+    Term to = store_.step(after, lead.low);
+    for (unsigned i = 1; i < lead.more; ++i) to = store_.step(to, 0x80);
+    if (to != kNothing && ReturnSearch(store_, to).all(after, lead))
+      add_edge(row, to, Letters::lead(byte));
+  }
+}
+
+bool LetterRegions::keeps(Term t, const Letters& letters) {
+  const bool beyond_ascii = !letters.only_ascii();
+  reached_.assign(1, t);
+  for (std::size_t i = 0; i < reached_.size(); ++i) {
+    if (reached_.size() > kMostReached) return false;
+    const LetterRow& from = row(reached_[i], beyond_ascii);
+    if (!letters.within(from.live)) return false;
+    for (const Edge& edge : from.edges) {
+      if (letters.meets(edge.over) && std::ranges::find(reached_, edge.to) == reached_.end())
+        reached_.push_back(edge.to);
+    }
+  }
+  return true;
 }
 
 }  // namespace grammaton

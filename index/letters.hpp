@@ -8,6 +8,8 @@
 
 #include <array>
 #include <cstdint>
+#include <unordered_map>
+#include <vector>
 
 #include "grammar/terms.hpp"
 
@@ -39,6 +41,12 @@ class Letters {
     return ((words_[0] & ~other.words_[0]) | (words_[1] & ~other.words_[1])) == 0;
   }
   bool others_within(const Letters& other) const { return (words_[2] & ~other.words_[2]) == 0; }
+  bool within(const Letters& other) const { return ascii_within(other) && others_within(other); }
+  bool meets(const Letters& other) const {
+    return ((words_[0] & other.words_[0]) | (words_[1] & other.words_[1]) |
+            (words_[2] & other.words_[2])) != 0;
+  }
+  bool only_ascii() const { return words_[2] == 0; }
 
  private:
   std::array<std::uint64_t, 3> words_{};
@@ -96,6 +104,35 @@ class LoopedLetters {
   Term term_ = kNothing;
   bool beyond_ascii_ = false;  // still to be found
   Letters letters_;
+};
+
+// Which characters keep a term alive, by way of a few others: "no text with `ab` in it" is back
+// after `ax` and not yet out of it after `a`, so a subtree without `b` stays inside. The rows of
+// terms over letters are made when first asked for.
+class LetterRegions {
+ public:
+  explicit LetterRegions(TermStore& store) : store_(store) {}
+  // Whether every text of these letters leads from the term to some other; false as well when those
+  // are many.
+  bool keeps(Term t, const Letters& letters);
+
+ private:
+  struct Edge {
+    Term to;
+    Letters over;
+  };
+  struct LetterRow {
+    std::vector<Edge> edges;
+    Letters live;
+    bool beyond_ascii = false;  // they are in it
+  };
+  LetterRow& row(Term t, bool beyond_ascii);
+  void add_edge(LetterRow& row, Term to, unsigned letter);
+  void add_beyond_ascii(LetterRow& row, Term t);
+
+  TermStore& store_;
+  std::unordered_map<Term, LetterRow> rows_;
+  std::vector<Term> reached_;  // of keeps(), for its memory
 };
 
 }  // namespace grammaton

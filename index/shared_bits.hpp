@@ -17,8 +17,8 @@ namespace grammaton {
 
 class SharedBits {
  public:
-  // Bits of `words` words; `most_bytes` bounds the results that are kept, beyond one. What they were
-  // made of is held as well.
+  // Bits of `words` words; `most_bytes` bounds the results that are kept, beyond one. What they
+  // were made of is held as well.
   SharedBits(std::size_t words, std::size_t most_bytes);
 
   // Both are of bits that are kept elsewhere for long: they are known by their address.

@@ -1,7 +1,7 @@
 #include "index/token_index.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <utility>
 
 namespace grammaton {
 
@@ -24,10 +24,24 @@ std::size_t FrameMask::memory(std::size_t words) const {
   }
   if (bounds) {
     bytes += (bounds->others.size() + bounds->ending.size()) * sizeof(ItemCounts::Taken);
+    for (const Bits& bits : bounds->by_slack) bytes += bits ? words * sizeof(Word) : 0;
     if (bounds->unsure) bytes += bounds->unsure->memory();
     if (bounds->longest) bytes += bounds->longest->memory();
   }
   return bytes;
+}
+
+void sort_by_items(std::vector<ItemCounts::Taken>& taken) {
+  std::vector<std::size_t> place;  // where the next one with so many items goes
+  for (const ItemCounts::Taken& t : taken) {
+    if (place.size() <= t.items) place.resize(t.items + 1, 0);
+    ++place[t.items];
+  }
+  std::size_t end = 0;
+  for (std::size_t items = place.size(); items-- > 0;) end += std::exchange(place[items], end);
+  std::vector<ItemCounts::Taken> sorted(taken.size());
+  for (const ItemCounts::Taken& t : taken) sorted[place[t.items]++] = t;
+  taken = std::move(sorted);
 }
 
 TokenIndex::TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordinary,
@@ -152,7 +166,7 @@ void TokenIndex::count_characters() const {
       longer_tokens_.push_back({count, trie_->entry(e).token});
     }
   }
-  std::ranges::sort(longer_tokens_, std::greater{}, &ItemCounts::Taken::items);
+  sort_by_items(longer_tokens_);
   std::vector<Word> bits(words(), 0);
   for (const std::vector<std::uint32_t>& tokens : of_count) {
     for (const std::uint32_t token : tokens) set_bit(bits.data(), token);

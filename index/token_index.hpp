@@ -8,6 +8,7 @@
 // JSON string body over 128k tokens; using one costs 0.3 us.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,13 +37,19 @@ struct ItemCounts {
   std::vector<Bits> most;
 };
 
+// Most items first: a counting sort, since tokens have few items.
+void sort_by_items(std::vector<ItemCounts::Taken>& taken);
+
 // Where the frame is L(A & X*) q, A any term, X one character and L the lift through JSON's escapes
 // or nothing: what L(A & X{m,n}) q needs beside the base, for any m and n (bounded_frame.cpp).
 struct LengthBounds {
+  static constexpr std::size_t kSlacks = 4;
   // Whether every text that begins as a token does can be made longer, one item at a time.
   bool extensible = true;
-  // Tokens that need another number of items than they have characters: their own, an unfinished
-  // last one included, and the fewest that must follow. By number, ascending; not in the base.
+  // Tokens of the vocabulary that need so many items more than they have characters: their own, an
+  // unfinished last one included, and the fewest that must follow. Null where they are few.
+  std::array<Bits, kSlacks> by_slack;
+  // All other tokens, with the items they need, ascending.
   std::vector<ItemCounts::Taken> others;
   std::vector<ItemCounts::Taken> ending;  // tokens that end exactly at q
   std::unique_ptr<Trie> unsure;           // tokens that have to be walked

@@ -61,8 +61,10 @@ def every_byte(extra: list[bytes]) -> TokenIndex:
 def test_walks_are_bounded() -> None:
     extra = [bytes([a, b]) for a in range(97, 123) for b in range(97, 123)]
     store = TermStore()
-    letter: Expression = ("chars", ((97, 122),))  # in pairs: a run of one class would be one step
-    text = Plan(("repeat", ("concat", (letter, letter)), 0, None)).build(store)
+    # In pairs, and not every pair: a run of letters that all stay inside would be one step.
+    letter: Expression = ("chars", ((97, 122),))
+    second: Expression = ("chars", ((97, 121),))
+    text = Plan(("repeat", ("concat", (letter, second)), 0, None)).build(store)
     limits = Limits(max_walk_nodes=100)
     index = every_byte(extra)
     matcher = Constraint(store, text, index, limits).matcher()
@@ -76,7 +78,7 @@ def test_walks_are_bounded() -> None:
     assert matcher.accept_bytes(b"bc")
     matcher.rollback(2)
     generous = Constraint(store, text, index).matcher()
-    assert len(mask_to_ids(generous.mask())) > 700
+    assert len(mask_to_ids(generous.mask())) > 600
 
 
 def test_terms_are_bounded() -> None:
