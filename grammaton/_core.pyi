@@ -162,8 +162,9 @@ class SimpleSchemas:
     """The schemas of a document that need no algebra, read and lowered (json_schema/simple.py).
 
     A *schema* is given by its number here. `meet(raw, pointer)` gives the position of a raw schema
-    that is not simple, `lower(position)` its term, `string(least, most, format)` the term of
-    strings, `values(texts)` that of listed ones.
+    that is not simple, `lower(position)` its term, `string(least, most, format, pattern, pointer)`
+    the term of strings, `number(kinds, minimum, maximum, exclusive minimum and maximum, step)` that
+    of numbers, `values(texts)` that of listed strings.
     """
 
     def __init__(
@@ -211,8 +212,12 @@ class SimpleSchemas:
     def reach(
         self,
         schema: int,
+        *,
         meet: Callable[[dict[str, Any], str], Any],
-        string: Callable[[int, int | None, str | None], int],
+        string: Callable[[int, int | None, str | None, str | None, str], int],
+        number: Callable[
+            [int, float | None, float | None, float | None, float | None, float | None], int
+        ],
         values: Callable[[list[str]], int],
     ) -> None:
         """Reads what is reached from a schema through simple ones."""

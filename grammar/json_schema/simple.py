@@ -1,9 +1,10 @@
 """Simple schemas: those that the core reads and lowers by itself.
 
 A schema is *simple* when all it asserts is `type`, `properties`, `required`,
-`additionalProperties`, `items` (one schema), `minItems`, `maxItems`, `minLength`, `maxLength`, a
-`format` with a term, an `enum` of strings, or a `$ref` within the document's own resource. Nine
-schemas of ten are, and nothing about them needs the algebra of normal.py. Their positions have a
+`additionalProperties`, `items` (one schema), `minItems`, `maxItems`, lengths, a `pattern`, a
+`format` with a term, bounds, `multipleOf`, strings by `enum` or `const`, a choice between simple
+schemas of different kinds, or a `$ref` within the document's own resource. Nineteen schemas of
+twenty are, and nothing about them needs the algebra of normal.py. Their positions have a
 number in the core instead of scalars and shapes, which are filled in only where Python has to look
 inside: beside other schemas of the same value, or for an error. The schemas that are not simple are
 read here, so simple ones and others may be members of each other; what both say the same of, they
@@ -28,7 +29,8 @@ from grammaton.grammar.json_schema.formats import (
     SUPPORTED_FORMATS,
 )
 from grammaton.grammar.json_schema.keywords import TYPES, asserting_keywords
-from grammaton.grammar.json_schema.nodes import Node
+from grammaton.grammar.json_schema.nodes import NUMBER, Node
+from grammaton.grammar.json_schema.numbers import Bounds, exact
 from grammaton.grammar.json_schema.positions import Position, settle
 from grammaton.grammar.json_schema.ready import Builders
 from grammaton.grammar.json_schema.strings import StringFacts
@@ -53,6 +55,7 @@ class SimplePositions:
         assert isinstance(root, dict)
         self._resource = resource
         self._strings = made.strings
+        self._numbers = made.numbers
         self._positions: dict[int, Position] = {}
         self._core = SimpleSchemas(
             made.store,
@@ -92,7 +95,9 @@ class SimplePositions:
     def reach(self, simple: int, meet: Callable[[dict[str, Any], str], Position]) -> None:
         """Reads what is reached from a schema through simple ones; `meet` gives the positions of
         others, by what they are and their pointer."""
-        self._core.reach(simple, meet, self._string, self._values)
+        self._core.reach(
+            simple, meet=meet, string=self._string, number=self._number, values=self._values
+        )
 
     def settle(self, found: dict[Position, None]) -> None:
         """Decides what can hold a value: simple schemas and others in turns, until both know."""
@@ -112,9 +117,30 @@ class SimplePositions:
         """Defines the rules that terms made so far call; False when there were none."""
         return self._core.define(lower)
 
-    def _string(self, least: int, most: int | None, name: str | None) -> int:
+    def _string(
+        self, least: int, most: int | None, name: str | None, pattern: str | None, pointer: str
+    ) -> int:
+        patterns = () if pattern is None else (pattern,)
+        for each in patterns:
+            self._strings.pattern_at(each, f"{pointer}/pattern")
         formats = () if name is None else (name,)
-        return self._strings.string(StringFacts(least, most, formats=formats))
+        return self._strings.string(StringFacts(least, most, patterns, formats))
+
+    def _number(
+        self,
+        kinds: int,
+        low: float | None,
+        high: float | None,
+        above: float | None,
+        below: float | None,
+        step: float | None,
+    ) -> int:
+        bounds = Bounds(low=exact(low), high=exact(high), step=exact(step))
+        if above is not None:
+            bounds = bounds.meet(Bounds(low=exact(above), low_open=True))
+        if below is not None:
+            bounds = bounds.meet(Bounds(high=exact(below), high_open=True))
+        return self._numbers.number(bounds, "number" if kinds == NUMBER else "integer")
 
     def _values(self, values: list[str]) -> int:
         return self._strings.values(tuple(dict.fromkeys(values)))

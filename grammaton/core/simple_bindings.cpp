@@ -40,9 +40,10 @@ void bind_simple_schemas(nb::module_& m) {
       .def(
           "reach",
           [](SimpleSchemas& s, std::uint64_t schema, const nb::object& meet,
-             const nb::object& string,
-             const nb::object& values) { s.reach(s.checked(schema), meet, string, values); },
-          arg("schema"), arg("meet"), arg("string"), arg("values"))
+             const nb::object& string, const nb::object& number, const nb::object& values) {
+            s.reach(s.checked(schema), {meet, string, number, values});
+          },
+          arg("schema"), nb::kw_only(), arg("meet"), arg("string"), arg("number"), arg("values"))
       .def("settle", &SimpleSchemas::settle)
       .def(
           "alive",

@@ -4,6 +4,8 @@
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 namespace grammaton {
 
@@ -23,21 +25,48 @@ enum Keyword : long {
   kMinLength,
   kMaxLength,
   kFormat,
+  kPattern,
   kEnum,
+  kConst,
+  kAnyOf,
+  kOneOf,
+  kMinimum,
+  kMaximum,
+  kExclusiveMinimum,
+  kExclusiveMaximum,
+  kMultipleOf,
   kReference,
 };
 
 constexpr std::pair<const char*, Keyword> kKeywords[] = {
-    {"type", kType},           {"properties", kProperties},
-    {"required", kRequired},   {"additionalProperties", kAdditional},
-    {"items", kItems},         {"minItems", kMinItems},
-    {"maxItems", kMaxItems},   {"minLength", kMinLength},
-    {"maxLength", kMaxLength}, {"format", kFormat},
-    {"enum", kEnum},           {"$ref", kReference},
+    {"type", kType},
+    {"properties", kProperties},
+    {"required", kRequired},
+    {"additionalProperties", kAdditional},
+    {"items", kItems},
+    {"minItems", kMinItems},
+    {"maxItems", kMaxItems},
+    {"minLength", kMinLength},
+    {"maxLength", kMaxLength},
+    {"format", kFormat},
+    {"pattern", kPattern},
+    {"enum", kEnum},
+    {"const", kConst},
+    {"anyOf", kAnyOf},
+    {"oneOf", kOneOf},
+    {"minimum", kMinimum},
+    {"maximum", kMaximum},
+    {"exclusiveMinimum", kExclusiveMinimum},
+    {"exclusiveMaximum", kExclusiveMaximum},
+    {"multipleOf", kMultipleOf},
+    {"$ref", kReference},
 };
 
 // A height that no value has; positions.py calls it INFINITE.
 constexpr long kInfinite = 1L << 30;
+
+// Choices within choices that are followed.
+constexpr unsigned kMostDepth = 50;
 
 // The UTF-8 of a str without lone surrogates.
 std::optional<std::string_view> text_of(nb::handle item) {
@@ -59,6 +88,19 @@ bool count_of(nb::handle value, std::uint32_t& count) {
   if (overflow != 0 || number < 0 || number >= static_cast<long long>(kUnbounded)) return false;
   count = static_cast<std::uint32_t>(number);
   return true;
+}
+
+// A number that a bound may be.
+bool is_number(nb::handle value) {
+  if (PyLong_CheckExact(value.ptr())) return true;
+  return PyFloat_CheckExact(value.ptr()) && std::isfinite(PyFloat_AsDouble(value.ptr()));
+}
+
+bool is_positive(nb::handle number) {
+  const double value = PyFloat_AsDouble(number.ptr());
+  if (PyErr_Occurred() == nullptr) return value > 0;
+  PyErr_Clear();
+  return false;
 }
 
 bool is_dict(nb::handle item) { return PyDict_Check(item.ptr()); }
@@ -110,6 +152,8 @@ SimpleSchemas::SimpleSchemas(nb::object store, nb::object root, SchemaDialect di
   }
   schemas_[anything_].alive = true;
   schemas_[anything_].term = ready_[kAnyKind];
+  schemas_[anything_].string_term = ready_[kString];
+  schemas_[anything_].number_term = ready_[kNumber];
   schemas_[never_].kinds = 0;
 }
 
@@ -161,13 +205,16 @@ void SimpleSchemas::parse(std::uint32_t schema) {
   Schema& opaque = schemas_[schema];
   opaque.state = State::Opaque;
   opaque.members.clear();
+  opaque.choices.clear();
 }
 
 bool SimpleSchemas::parse_keywords(std::uint32_t number) {
   Schema& schema = schemas_[number];
   const nb::handle raw = schema.raw;
-  schema.state = State::Simple;
+  schema.state = State::Reading;
   nb::handle reference;
+  std::array<nb::handle, 5> bounds;
+  bool bounded = false;
   std::vector<nb::handle> required;
   Py_ssize_t place = 0;
   PyObject *key = nullptr, *value = nullptr;
@@ -196,6 +243,11 @@ bool SimpleSchemas::parse_keywords(std::uint32_t number) {
       if (format.is_none()) return false;
       schema.has_strings = true;
       schema.format = format;
+    } else if (keyword >= kMinimum && keyword <= kMultipleOf) {
+      if (!is_number(value)) return false;
+      if (keyword == kMultipleOf && !is_positive(value)) return false;
+      bounds[static_cast<std::size_t>(keyword - kMinimum)] = value;
+      bounded = true;
     } else if (!parse_keyword(number, keyword, value)) {
       return false;
     }
@@ -203,12 +255,22 @@ bool SimpleSchemas::parse_keywords(std::uint32_t number) {
     typed = typed || keyword == kType;
   }
   if (reference.is_valid()) return said == 1 && parse_reference(schema, reference);
+  const bool alone = said == (typed ? 2U : 1U);  // beside a type
   if (schema.values.is_valid()) {
     // Listed values are filtered by everything else that is said of them.
-    if (said > (typed ? 2U : 1U) || !(schema.kinds & kString)) return false;
+    if (!alone || !(schema.kinds & kString)) return false;
     schema.kinds = kString;
     schema.has_strings = true;
   }
+  if (!schema.choices.empty() && (!alone || !set_choices(schema))) return false;
+  if (bounded && (schema.kinds & kNumber)) {
+    nb::list items;
+    items.append(static_cast<long>(schema.kinds & kNumber));
+    for (const nb::handle bound : bounds)
+      items.append(bound.is_valid() ? nb::borrow(bound) : nb::object(nb::none()));
+    schema.numbers = nb::tuple(items);
+  }
+  schema.state = State::Simple;
   schema.only_kinds = said == 0 || (typed && said == 1);
   if (schema.only_kinds) {
     if (schema.kinds == 0) return false;
@@ -255,8 +317,21 @@ bool SimpleSchemas::parse_keyword(std::uint32_t number, long keyword, nb::handle
     case kMaxLength:
       schema.has_strings = true;
       return count_of(value, schema.most_length);
+    case kPattern:
+      schema.has_strings = true;
+      schema.pattern = value;
+      return PyUnicode_Check(value.ptr());
     case kEnum:
       return parse_values(schema, value);
+    case kConst: {
+      nb::list values;
+      values.append(value);
+      return parse_values(schema, values);
+    }
+    case kAnyOf:
+      return parse_choices(number, "anyOf", value);
+    case kOneOf:
+      return parse_choices(number, "oneOf", value);
     default:
       return false;
   }
@@ -335,13 +410,43 @@ bool SimpleSchemas::add_required(std::uint32_t number, const std::vector<nb::han
 }
 
 bool SimpleSchemas::parse_values(Schema& schema, nb::handle value) {
-  if (!PyList_Check(value.ptr())) return false;
+  if (!PyList_Check(value.ptr()) || schema.values.is_valid()) return false;
   const Py_ssize_t size = PyList_Size(value.ptr());
   for (Py_ssize_t i = 0; i < size; ++i) {
     if (!text_of(PyList_GetItem(value.ptr(), i))) return false;
   }
-  schema.values = value;
+  schema.values = nb::borrow(value);
   return size > 0;
+}
+
+// Schemas of which one holds; they have to be simple, and to be looked at now.
+bool SimpleSchemas::parse_choices(std::uint32_t number, const char* keyword, nb::handle value) {
+  if (!PyList_Check(value.ptr()) || !schemas_[number].choices.empty()) return false;
+  const Py_ssize_t size = PyList_Size(value.ptr());
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    const std::size_t known = schemas_.size();
+    const auto choice = child(number, keyword, PyList_GetItem(value.ptr(), i));
+    if (!choice || depth_ == kMostDepth) return false;
+    if (*choice == known) schemas_[*choice].index = static_cast<std::uint32_t>(i);
+    ++depth_;
+    const std::uint32_t found = followed(*choice);
+    --depth_;
+    if (schemas_[found].state != State::Simple) return false;
+    schemas_[number].choices.push_back(found);
+  }
+  return size > 0;
+}
+
+// Choices of different kinds exclude each other, so that it does not matter which keyword it is.
+bool SimpleSchemas::set_choices(Schema& schema) {
+  unsigned kinds = 0;
+  for (const std::uint32_t choice : schema.choices) {
+    const unsigned more = schemas_[choice].kinds;
+    if ((more & ~schema.kinds) != 0 || (more & kinds) != 0) return false;
+    kinds |= more;
+  }
+  schema.kinds = static_cast<std::uint8_t>(kinds);
+  return true;
 }
 
 // Whether a schema may be a resource of its own within the document, whose references Python
@@ -422,6 +527,9 @@ nb::object SimpleSchemas::pointer(std::uint32_t number) {
     if (schema.key.is_valid()) {
       piece += '/';
       piece += escaped(*text_of(schema.key));
+    } else if (schema.index != kNone) {
+      piece += '/';
+      piece += std::to_string(schema.index);
     }
     pieces.push_back(std::move(piece));
     at = schema.above;
@@ -431,61 +539,93 @@ nb::object SimpleSchemas::pointer(std::uint32_t number) {
   return nb::str(whole.data(), whole.size());
 }
 
-void SimpleSchemas::reach(std::uint32_t start, const nb::object& meet, const nb::object& string,
-                          const nb::object& values) {
+void SimpleSchemas::reach(std::uint32_t start, const SchemaHooks& hooks) {
   std::vector<std::uint32_t> todo;
-  met(followed(start), meet, string, values, todo);
+  met(followed(start), hooks, todo);
   while (!todo.empty()) {
     const std::uint32_t at = todo.back();
     todo.pop_back();
     Schema& schema = schemas_[at];
+    for (const std::uint32_t choice : schema.choices) met(choice, hooks, todo);
     if ((schema.kinds & kArray) && schema.items != kNone) {
       schema.items = followed(schema.items);
-      met(schema.items, meet, string, values, todo);
+      met(schema.items, hooks, todo);
     }
     if (!(schema.kinds & kObject)) continue;
     for (Member& member : schema.members) {
       member.schema = followed(member.schema);
-      met(member.schema, meet, string, values, todo);
+      met(member.schema, hooks, todo);
     }
     if (schema.other != kNone) {
       schema.other = followed(schema.other);
-      met(schema.other, meet, string, values, todo);
+      met(schema.other, hooks, todo);
     }
   }
 }
 
-// A schema is met: its strings are made, or its position is asked for.
-void SimpleSchemas::met(std::uint32_t number, const nb::object& meet, const nb::object& string,
-                        const nb::object& values, std::vector<std::uint32_t>& todo) {
+// A schema is met: its scalars are made, or its position is asked for.
+void SimpleSchemas::met(std::uint32_t number, const SchemaHooks& hooks,
+                        std::vector<std::uint32_t>& todo) {
   Schema& schema = schemas_[number];
   if (schema.reached) return;
   schema.reached = true;
   if (schema.state == State::Opaque) {
-    schema.position = meet(schema.raw, pointer(number));
+    schema.position = hooks.meet(schema.raw, pointer(number));
     return;
   }
   reached_.push_back(number);
-  if (schema.has_strings && (schema.kinds & kString)) {
-    if (schema.values.is_valid()) {
-      schema.strings = from_python(values(schema.values));
-    } else {
-      const auto [known, is_new] = strings_.try_emplace(
-          {schema.least_length, schema.most_length, schema.format.ptr()}, kNothing);
-      if (is_new) {
-        const nb::object most = schema.most_length == kUnbounded
-                                    ? nb::object(nb::none())
-                                    : nb::object(nb::int_(schema.most_length));
-        const nb::object format =
-            schema.format.is_valid() ? nb::borrow(schema.format) : nb::object(nb::none());
-        known->second = from_python(string(schema.least_length, most, format));
-      }
-      schema.strings = known->second;
-    }
-  } else if (schema.kinds & kString) {
-    schema.strings = ready_[kString];
+  if (!schema.choices.empty()) {
+    todo.push_back(number);
+    return;
   }
+  if (schema.kinds & kString) make_strings(number, hooks);
+  if (schema.kinds & kNumber) make_numbers(schema, hooks);
   if (schema.has_arrays || schema.has_objects) todo.push_back(number);
+}
+
+void SimpleSchemas::make_strings(std::uint32_t number, const SchemaHooks& hooks) {
+  Schema& schema = schemas_[number];
+  if (!schema.has_strings) {
+    schema.string_term = ready_[kString];
+    return;
+  }
+  if (schema.values.is_valid()) {
+    schema.string_term = from_python(hooks.values(schema.values));
+    return;
+  }
+  const auto optional = [](nb::handle item) {
+    return item.is_valid() ? nb::borrow(item) : nb::object(nb::none());
+  };
+  const auto made = [&] {
+    const nb::object most = schema.most_length == kUnbounded
+                                ? nb::object(nb::none())
+                                : nb::object(nb::int_(schema.most_length));
+    const nb::object place = schema.pattern.is_valid() ? pointer(number) : nb::object(nb::str(""));
+    return from_python(hooks.string(schema.least_length, most, optional(schema.format),
+                                    optional(schema.pattern), place));
+  };
+  if (schema.pattern.is_valid()) {
+    schema.string_term = made();
+    return;
+  }
+  const std::tuple key(schema.least_length, schema.most_length, schema.format.ptr());
+  const auto known = strings_.find(key);
+  schema.string_term = known != strings_.end() ? known->second : strings_[key] = made();
+}
+
+void SimpleSchemas::make_numbers(Schema& schema, const SchemaHooks& hooks) {
+  if (!schema.numbers.is_valid()) {
+    schema.number_term = ready_[static_cast<std::uint8_t>(schema.kinds & kNumber)];
+    return;
+  }
+  const nb::handle known = found(numbers_, schema.numbers);
+  if (known.is_valid()) {
+    schema.number_term = from_python(known);
+    return;
+  }
+  const nb::object term = hooks.number(*nb::borrow<nb::tuple>(schema.numbers));
+  schema.number_term = from_python(term);
+  numbers_[schema.numbers] = term;
 }
 
 std::uint64_t SimpleSchemas::settle() {
@@ -510,8 +650,12 @@ bool SimpleSchemas::holds(std::uint32_t number) const {
 }
 
 bool SimpleSchemas::can_hold(const Schema& schema) const {
-  if (schema.kinds & (kNull | kBoolean | kNumber)) return true;
-  if ((schema.kinds & kString) && schema.strings != kNothing) return true;
+  if (!schema.choices.empty()) {
+    return std::ranges::any_of(schema.choices,
+                               [this](std::uint32_t choice) { return holds(choice); });
+  }
+  if (schema.kinds & (kNull | kBoolean)) return true;
+  if (schema.string_term != kNothing || schema.number_term != kNothing) return true;
   return array_can_hold(schema) || object_can_hold(schema);
 }
 

@@ -52,6 +52,14 @@ struct SchemaPieces {
   Term any_string_rest;
 };
 
+// What is asked of Python while schemas are reached.
+struct SchemaHooks {
+  nb::object meet;    // the position of an opaque schema, from what it is and its pointer
+  nb::object string;  // the term of strings, from least and most characters, format and pattern
+  nb::object number;  // the term of numbers, from their kinds and what is said of them
+  nb::object values;  // the term of some strings
+};
+
 class SimpleSchemas {
  public:
   SimpleSchemas(nb::object store, nb::object root, SchemaDialect dialect, SchemaPieces pieces,
@@ -65,11 +73,8 @@ class SimpleSchemas {
   // The number of a raw schema, references followed; nothing when it is opaque, or when it says
   // only of which kinds values are. `node` is what has its pointer.
   std::optional<std::uint32_t> read(const nb::object& raw, const nb::object& node);
-  // Reads all simple schemas that can be reached from one through simple ones. `meet` gives the
-  // position of an opaque one, from the raw schema and its pointer; `string` the term of strings,
-  // from the least and most characters and the format; `values` that of some strings.
-  void reach(std::uint32_t schema, const nb::object& meet, const nb::object& string,
-             const nb::object& values);
+  // Reads all simple schemas that can be reached from one through simple ones.
+  void reach(std::uint32_t schema, const SchemaHooks& hooks);
   // Finds which of the reached can hold values, given the heights that positions have so far.
   // Returns how many.
   std::uint64_t settle();
@@ -80,7 +85,7 @@ class SimpleSchemas {
   bool define(const nb::object& lower);
 
  private:
-  enum class State : std::uint8_t { Unread, Simple, Opaque, Reference };
+  enum class State : std::uint8_t { Unread, Reading, Simple, Opaque, Reference };
   struct Member {
     nb::handle key;
     std::string_view text;
@@ -93,6 +98,7 @@ class SimpleSchemas {
     std::uint32_t above = kNone;
     const char* keyword = "";
     nb::handle key;
+    std::uint32_t index = kNone;  // in the list that a keyword has
     std::string pointer;
     nb::object node;
 
@@ -114,9 +120,15 @@ class SimpleSchemas {
     bool has_strings = false;
     std::uint32_t least_length = 0, most_length = kUnbounded;
     nb::handle format;
-    nb::handle values;  // the list of an enum of strings
-    Term strings = kNothing;
-    nb::object position;  // of an opaque one, once it is met
+    nb::handle pattern;
+    nb::object values;   // a list of strings
+    nb::object numbers;  // what is said of them: a tuple that begins with their kinds
+    Term string_term = kNothing;
+    Term number_term = kNothing;
+    Term array_term = kNone;
+    Term object_term = kNone;
+    std::vector<std::uint32_t> choices;  // schemas of different kinds, one of which holds
+    nb::object position;                 // of an opaque one, once it is met
     Term term = kNone;
   };
   struct Body {
@@ -138,13 +150,16 @@ class SimpleSchemas {
   bool parse_required(Schema& schema, nb::handle value, std::vector<nb::handle>& required);
   bool add_required(std::uint32_t schema, const std::vector<nb::handle>& required);
   bool parse_values(Schema& schema, nb::handle value);
+  bool parse_choices(std::uint32_t schema, const char* keyword, nb::handle value);
+  bool set_choices(Schema& schema);
   bool starts_resource(nb::handle raw) const;
   std::uint32_t refer(nb::handle reference);
   std::uint32_t followed(std::uint32_t schema);
   nb::object pointer(std::uint32_t schema);
 
-  void met(std::uint32_t schema, const nb::object& meet, const nb::object& string,
-           const nb::object& values, std::vector<std::uint32_t>& todo);
+  void met(std::uint32_t schema, const SchemaHooks& hooks, std::vector<std::uint32_t>& todo);
+  void make_strings(std::uint32_t schema, const SchemaHooks& hooks);
+  void make_numbers(Schema& schema, const SchemaHooks& hooks);
   bool holds(std::uint32_t schema) const;
   bool can_hold(const Schema& schema) const;
   bool array_can_hold(const Schema& schema) const;
@@ -152,6 +167,7 @@ class SimpleSchemas {
 
   // simple_terms.cpp
   Term frame(const char* name, Term body);
+  void add_parts(std::uint32_t schema, std::vector<Term>& scalars, std::vector<Term>& containers);
   Term array_term(std::uint32_t schema);
   Term object_term(std::uint32_t schema);
   Term key_rest(const Schema& schema);
@@ -175,6 +191,8 @@ class SimpleSchemas {
   std::unordered_map<std::string, std::uint32_t> referred_;
   std::vector<std::uint32_t> reached_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, PyObject*>, Term> strings_;
+  nb::dict numbers_;    // terms by what is said of them
+  unsigned depth_ = 0;  // of choices being read
   std::unordered_map<Term, Term> key_rests_;
   std::deque<Body> bodies_;
 };

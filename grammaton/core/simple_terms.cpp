@@ -18,35 +18,48 @@ Term SimpleSchemas::term(std::uint32_t number, const nb::object& lower) {
   if (!schema.reached) throw GrammarFault("this schema was not reached");
   if (schema.state == State::Opaque) return schema.term = from_python(lower(schema.position));
   std::vector<Term> parts;
-  for (const std::uint8_t kinds : {kNull, kBoolean}) {
-    if (schema.kinds & kinds) parts.push_back(ready_[kinds]);
-  }
-  if ((schema.kinds & kString) && schema.strings != kNothing) parts.push_back(schema.strings);
-  if (const auto kinds = static_cast<std::uint8_t>(schema.kinds & kNumber); kinds != 0)
-    parts.push_back(ready_[kinds]);
-  const std::size_t scalars = parts.size();
-  if (array_can_hold(schema))
-    parts.push_back(schema.has_arrays ? array_term(number) : ready_[kArray]);
-  if (object_can_hold(schema))
-    parts.push_back(schema.has_objects ? object_term(number) : ready_[kObject]);
+  std::vector<Term> containers;
+  add_parts(number, parts, containers);
+  parts.insert(parts.end(), containers.begin(), containers.end());
   if (parts.empty()) throw GrammarFault("no value satisfies this schema");
-  const bool has_containers = parts.size() > scalars;
   Term made = parts[0];
   if (parts.size() > 1) {
     made = store_->join(std::move(parts));
-    if (has_containers) made = frame("VALUE", made);
+    if (!containers.empty()) made = frame("VALUE", made);
   }
   return schema.term = made;
 }
 
+// The terms of the scalars, and of the arrays and objects, of a schema that was reached.
+void SimpleSchemas::add_parts(std::uint32_t number, std::vector<Term>& scalars,
+                              std::vector<Term>& containers) {
+  const Schema& schema = schemas_[number];
+  if (!schema.choices.empty()) {
+    for (const std::uint32_t choice : schema.choices) add_parts(choice, scalars, containers);
+    return;
+  }
+  for (const std::uint8_t kinds : {kNull, kBoolean}) {
+    if (schema.kinds & kinds) scalars.push_back(ready_[kinds]);
+  }
+  if (schema.string_term != kNothing) scalars.push_back(schema.string_term);
+  if (schema.number_term != kNothing) scalars.push_back(schema.number_term);
+  if (array_can_hold(schema))
+    containers.push_back(schema.has_arrays ? array_term(number) : ready_[kArray]);
+  if (object_can_hold(schema))
+    containers.push_back(schema.has_objects ? object_term(number) : ready_[kObject]);
+}
+
 Term SimpleSchemas::array_term(std::uint32_t number) {
+  Schema& schema = schemas_[number];
+  if (schema.array_term != kNone) return schema.array_term;
   const Rule rule = store_->rule("ARRAY");
   bodies_.push_back({number, false, rule});
-  return store_->concat(pieces_.open_bracket, store_->call(rule));
+  return schema.array_term = store_->concat(pieces_.open_bracket, store_->call(rule));
 }
 
 Term SimpleSchemas::object_term(std::uint32_t number) {
-  const Schema& schema = schemas_[number];
+  Schema& schema = schemas_[number];
+  if (schema.object_term != kNone) return schema.object_term;
   bool declared = false;
   bool required = false;
   for (const Member& member : schema.members) {
@@ -54,12 +67,13 @@ Term SimpleSchemas::object_term(std::uint32_t number) {
     required = required || member.required;
   }
   const bool open = !schema.is_closed && (schema.other == kNone || holds(schema.other));
-  if (!declared && !open) return store_->concat(pieces_.open_brace, pieces_.close_brace);
+  if (!declared && !open)
+    return schema.object_term = store_->concat(pieces_.open_brace, pieces_.close_brace);
   const Rule rule = store_->rule(declared ? "MEMBER" : "MEMBERS");
   bodies_.push_back({number, true, rule});
   Term inside = store_->call(rule);
   if (!required) inside = store_->join({pieces_.close_brace, inside});
-  return store_->concat(pieces_.open_brace, inside);
+  return schema.object_term = store_->concat(pieces_.open_brace, inside);
 }
 
 bool SimpleSchemas::define(const nb::object& lower) {
