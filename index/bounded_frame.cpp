@@ -264,9 +264,9 @@ std::shared_ptr<const FrameMask> Walker::bounded_frame(Place place, const Bounde
                distances.extensible()));
 }
 
-std::shared_ptr<const FrameMask> Walker::measure(
-    Place place, const Bounded& form, const std::function<std::uint32_t(Term, Term)>& distance,
-    bool extensible) {
+std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
+                                           const std::function<std::uint32_t(Term, Term)>& distance,
+                                           bool extensible) {
   const Trie& trie = *place.trie;
   const Trie::Node& top = trie.node(place.node);
   // Characters of whole tokens are known in the trie of the vocabulary only.

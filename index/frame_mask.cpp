@@ -49,11 +49,11 @@ std::shared_ptr<const FrameMask> Walker::known_frame(Place place, Term t) {
       index_.find({place.trie->uid(), place.node, store_.node(t).hash});
   if (mask != nullptr) {
     // References kept here outlive an eviction from the vocabulary's cache; they are bounded too.
-    if (frame_bytes_ + mask->memory(index_.words()) > limits_.mask_cache_bytes) {
+    if (frame_bytes_ + mask->bytes > limits_.mask_cache_bytes) {
       frames_.clear();
       frame_bytes_ = 0;
     }
-    frame_bytes_ += mask->memory(index_.words());
+    frame_bytes_ += mask->bytes;
     frames_.emplace(FrameKey{place.trie->uid(), place.node, t}, mask);
   }
   return mask;
@@ -68,7 +68,7 @@ std::shared_ptr<const FrameMask> Walker::frame(Place place, Term t) {
   return mask;
 }
 
-std::shared_ptr<const FrameMask> Walker::study(Place place, Term t) {
+std::shared_ptr<FrameMask> Walker::study(Place place, Term t) {
   const Trie& trie = *place.trie;
   // Items are counted where t is X* q: each transition of t itself begins one, except into q.
   const Counted* form = counted_form(t);

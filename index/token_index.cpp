@@ -190,9 +190,9 @@ std::shared_ptr<const FrameMask> TokenIndex::find(const Key& key) const {
   return found == cache_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<const FrameMask> TokenIndex::keep(const Key& key,
-                                                  std::shared_ptr<const FrameMask> mask) {
+std::shared_ptr<const FrameMask> TokenIndex::keep(const Key& key, std::shared_ptr<FrameMask> mask) {
   const std::size_t bytes = mask->memory(words());
+  mask->bytes = bytes;
   const std::scoped_lock lock(mutex_);
   ++made_;
   if (cache_bytes_ + bytes > limits_.frame_cache_bytes) {

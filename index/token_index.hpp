@@ -69,6 +69,7 @@ struct FrameMask {
   std::vector<Exit> exits;            // nodes of the trie it was made on, not in `rest`
   std::optional<ItemCounts> counts;
   std::optional<LengthBounds> bounds;
+  std::size_t bytes = 0;  // of it all, said when it is kept
 
   std::size_t memory(std::size_t words) const;
 };
@@ -107,7 +108,7 @@ class TokenIndex {
   };
   std::shared_ptr<const FrameMask> find(const Key& key) const;
   // Keeps a frame mask; the cache is emptied first when it is full. Returns the one kept.
-  std::shared_ptr<const FrameMask> keep(const Key& key, std::shared_ptr<const FrameMask> mask);
+  std::shared_ptr<const FrameMask> keep(const Key& key, std::shared_ptr<FrameMask> mask);
 
   struct Stats {
     std::size_t trie_nodes, frame_masks, frame_mask_bytes, frame_masks_made;

@@ -152,14 +152,14 @@ class Walker {
   Term main_target(Term t);
   std::shared_ptr<const FrameMask> known_frame(Place place, Term t);
   std::shared_ptr<const FrameMask> frame(Place place, Term t);
-  std::shared_ptr<const FrameMask> study(Place place, Term t);
+  std::shared_ptr<FrameMask> study(Place place, Term t);
   const Counted* counted_form(Term t);
   const Bounded* bounded_form(Term t);
   Bounded find_bounded(Term t);
   std::shared_ptr<const FrameMask> bounded_frame(Place place, const Bounded& form);
-  std::shared_ptr<const FrameMask> measure(Place place, const Bounded& form,
-                                           const std::function<std::uint32_t(Term, Term)>& distance,
-                                           bool extensible);
+  std::shared_ptr<FrameMask> measure(Place place, const Bounded& form,
+                                     const std::function<std::uint32_t(Term, Term)>& distance,
+                                     bool extensible);
   void walk_plainly(const Trie& trie, const Group& group, std::size_t level, MaskBuilder& out);
   Term normalised(Term t);
   bool normalise_all(std::span<Term> parts);
