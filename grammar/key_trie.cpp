@@ -174,7 +174,7 @@ Term TermStore::as_keys(Term t) {
   std::vector<KeyEntry> entries;
   Term result = kNothing;
   if (is_members(t)) {
-    result = members_as_keys(t);
+    result = keys(member_edges(members(t)), 0);
   } else if (!add_entries(t, kMostTexts, entries)) {
     // remembered too: 200 us for a pattern of 2^20 texts
   } else if (entries.size() > 1) {

@@ -6,8 +6,8 @@
 // which a text looks at one. So the texts of keys are read once, when the rule is defined, and a
 // body has one term, Members: which alternatives are left, a range of them in the order of their
 // texts, and how many bytes of those are behind. Its row is that of one node of the trie of keys
-// (key_trie.cpp), whose residuals are Members again; the rest of a member is made when its key is
-// complete.
+// (key_trie.cpp), whose residuals are Members again; masks walk along the texts and make no term
+// (index/key_walk.cpp). The rest of a member is made when its key is complete.
 #include <algorithm>
 
 #include "grammar/terms.hpp"
@@ -68,95 +68,69 @@ Term TermStore::members_left(Rule rule, Param param, std::uint32_t group) {
   if (left.keys.empty()) return kNothing;
   const auto size = static_cast<std::uint32_t>(left.keys.size());
   member_lists_.push_back(std::move(left));
-  const Term members =
-      this->members(static_cast<std::uint32_t>(member_lists_.size() - 1), {0, size}, 0);
   std::vector<Term> items = rules_[rule].members[group].prefix;
-  items.push_back(members);
+  items.push_back(members_term({static_cast<std::uint32_t>(member_lists_.size() - 1), 0, size, 0}));
   return concat(items);
 }
 
-Term TermStore::members(std::uint32_t list, KeyRange range, std::uint32_t depth) {
-  if (range.end - range.begin == 1) {
-    const MemberGroup::Key& key = member_key(list, range.begin);
-    return key_tail({key.text, after_key(list, range.begin), key.literal}, depth);
+Term TermStore::members_term(Members m) {
+  if (m.end - m.begin == 1) {
+    const MemberGroup::Key& key = member_key(m, m.begin);
+    return key_tail({key.text, after_key(m, m.begin), key.literal}, m.depth);
   }
-  return intern(Kind::Members, kHasCall | kEndless, list, range.begin | (range.end << 16), depth);
+  return intern(Kind::Members, kHasCall | kEndless, m.list, m.begin | (m.end << 16), m.depth);
 }
 
-const MemberGroup::Key& TermStore::member_key(std::uint32_t list, std::uint32_t i) const {
-  const MemberList& members = member_lists_[list];
-  return rules_[members.rule].members[members.group].keys[members.keys[i]];
+const MemberGroup::Key& TermStore::member_key(const Members& m, std::uint32_t i) const {
+  const MemberList& list = member_lists_[m.list];
+  return rules_[list.rule].members[list.group].keys[list.keys[i]];
 }
 
-// What follows the text of a key.
-Term TermStore::after_key(std::uint32_t list, std::uint32_t i) {
-  const MemberList& members = member_lists_[list];
-  const Rule rule = members.rule;
-  const Term quote = rules_[rule].members[members.group].quote;
-  const std::uint32_t alternative = member_key(list, i).alternative;
-  return concat(quote, call(rules_[rule].alternatives[alternative].next, members.param));
+Term TermStore::after_key(const Members& m, std::uint32_t i) {
+  const MemberList& list = member_lists_[m.list];
+  const RuleInfo& info = rules_[list.rule];
+  const Term quote = info.members[list.group].quote;
+  return concat(quote, call(info.alternatives[member_key(m, i).alternative].next, list.param));
 }
 
-// What is left of members after a byte that all of the range have next, their texts being `depth`
-// long with it.
-Term TermStore::members_after(std::uint32_t list, KeyRange range, std::uint32_t depth) {
+// Members whose last byte is behind, all of which had it: complete, or to be gone on with.
+Term TermStore::members_after(Members m) {
   std::vector<Term> terms;
-  for (; range.begin < range.end && member_key(list, range.begin).text.size() == depth;
-       ++range.begin) {
-    terms.push_back(after_key(list, range.begin));
-  }
-  if (range.begin < range.end) {
+  for (; m.begin < m.end && member_text(m, m.begin).empty(); ++m.begin)
+    terms.push_back(after_key(m, m.begin));
+  if (m.begin < m.end) {
     // Inside a character, residuals are tries: escapes are read off them (key_characters()).
-    const bool inside = range.end - range.begin > 1 &&
-                        continues_character(member_key(list, range.begin).text[depth]);
-    terms.push_back(inside ? keys(member_edges(list, range, depth), 0)
-                           : members(list, range, depth));
+    const bool inside = m.end - m.begin > 1 && continues_character(member_text(m, m.begin)[0]);
+    terms.push_back(inside ? keys(member_edges(m), 0) : members_term(m));
   }
   return terms.size() == 1 ? terms[0] : join(std::move(terms));
 }
 
-// The members of a range whose next byte is that of the first.
-TermStore::KeyRange TermStore::alike(std::uint32_t list, KeyRange range,
-                                     std::uint32_t depth) const {
-  const char byte = member_key(list, range.begin).text[depth];
-  std::uint32_t end = range.begin + 1;
-  while (end < range.end && member_key(list, end).text[depth] == byte) ++end;
-  return {range.begin, end};
+// Those whose next byte is that of the first.
+Members TermStore::alike(Members m) const {
+  const char byte = member_text(m, m.begin)[0];
+  const std::uint32_t end = m.end;
+  for (m.end = m.begin + 1; m.end < end && member_text(m, m.end)[0] == byte;) ++m.end;
+  return m;
 }
 
-std::vector<Term> TermStore::member_edges(std::uint32_t list, KeyRange range, std::uint32_t depth) {
+std::vector<Term> TermStore::member_edges(Members m) {
   std::vector<Term> edges;
-  while (range.begin < range.end) {
-    const KeyRange same = alike(list, range, depth);
-    edges.push_back(static_cast<unsigned char>(member_key(list, range.begin).text[depth]));
-    edges.push_back(members_after(list, same, depth + 1));
-    range.begin = same.end;
+  while (m.begin < m.end) {
+    const Members same = alike(m);
+    edges.push_back(static_cast<unsigned char>(member_text(m, m.begin)[0]));
+    edges.push_back(members_after({same.list, same.begin, same.end, same.depth + 1}));
+    m.begin = same.end;
   }
   return edges;
 }
 
-std::vector<std::string_view> TermStore::member_texts(Term t) const {
-  const Node& n = nodes_[t];
-  std::vector<std::string_view> texts;
-  for (std::uint32_t i = n.b & 0xFFFF; i < n.b >> 16; ++i)
-    texts.push_back(std::string_view(member_key(n.a, i).text).substr(n.c));
-  return texts;
-}
-
-// A Members term as one node of the trie of its keys.
-Term TermStore::members_as_keys(Term t) {
-  const Node n = nodes_[t];
-  return keys(member_edges(n.a, {n.b & 0xFFFF, n.b >> 16}, n.c), 0);
-}
-
 Term TermStore::step_members(Term t, unsigned char byte) {
-  const Node n = nodes_[t];
-  KeyRange range{n.b & 0xFFFF, n.b >> 16};
-  while (range.begin < range.end) {
-    const KeyRange same = alike(n.a, range, n.c);
-    if (static_cast<unsigned char>(member_key(n.a, same.begin).text[n.c]) == byte)
-      return members_after(n.a, same, n.c + 1);
-    range.begin = same.end;
+  for (Members m = members(t); m.begin < m.end;) {
+    const Members same = alike(m);
+    if (static_cast<unsigned char>(member_text(m, m.begin)[0]) == byte)
+      return members_after({same.list, same.begin, same.end, same.depth + 1});
+    m.begin = same.end;
   }
   return kNothing;
 }

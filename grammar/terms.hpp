@@ -219,6 +219,14 @@ struct MemberGroup {
   std::vector<Key> keys;  // sorted by text
 };
 
+// What a Members term says: from `begin` to `end` of a list, `depth` bytes of their texts behind.
+struct Members {
+  std::uint32_t list;
+  std::uint32_t begin;
+  std::uint32_t end;
+  std::uint32_t depth;
+};
+
 struct ParamValue {
   std::vector<std::uint64_t> bits;
   std::vector<std::uint32_t> counters;
@@ -436,8 +444,16 @@ class TermStore {
   std::optional<Term> leap(Term t, std::string_view text);
 
   bool is_members(Term t) const { return nodes_[t].kind == Kind::Members; }
-  // What is left of the texts of a Members term's keys; valid while no rule is added.
-  std::vector<std::string_view> member_texts(Term t) const;
+  Members members(Term t) const {
+    const Node& n = nodes_[t];
+    return {n.a, n.b & 0xFFFF, n.b >> 16, n.c};
+  }
+  // What is left of the text of the i-th of a list; valid while no rule is added.
+  std::string_view member_text(const Members& m, std::uint32_t i) const {
+    return std::string_view(member_key(m, i).text).substr(m.depth);
+  }
+  // What follows that text.
+  Term after_key(const Members& m, std::uint32_t i);
 
   // From here on, unions merge lifted literals into key tries, and their rows are those of tries.
   void merge_keys() {
@@ -525,20 +541,14 @@ class TermStore {
     std::uint32_t group;
     std::vector<std::uint32_t> keys;  // of the group, ascending
   };
-  struct KeyRange {  // of a MemberList
-    std::uint32_t begin;
-    std::uint32_t end;
-  };
   bool holds(const Alternative& alternative, Param param) const;
   void group_members(RuleInfo& info) const;
   Term members_left(Rule rule, Param param, std::uint32_t group);
-  Term members(std::uint32_t list, KeyRange range, std::uint32_t depth);
-  const MemberGroup::Key& member_key(std::uint32_t list, std::uint32_t i) const;
-  Term after_key(std::uint32_t list, std::uint32_t i);
-  Term members_after(std::uint32_t list, KeyRange range, std::uint32_t depth);
-  KeyRange alike(std::uint32_t list, KeyRange range, std::uint32_t depth) const;
-  std::vector<Term> member_edges(std::uint32_t list, KeyRange range, std::uint32_t depth);
-  Term members_as_keys(Term t);
+  Term members_term(Members m);
+  const MemberGroup::Key& member_key(const Members& m, std::uint32_t i) const;
+  Term members_after(Members m);
+  Members alike(Members m) const;
+  std::vector<Term> member_edges(Members m);
   Term step_members(Term t, unsigned char byte);
 
   // distinct.cpp

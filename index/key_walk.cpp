@@ -13,6 +13,10 @@ bool Walker::apply_keys(Place place, const Group& group, std::size_t level, Mask
     walk_text(at, place.node, key->text, key->rest);
     return true;
   }
+  if (store_.is_members(group.term)) {
+    walk_members({*place.trie, group.parents, level, out}, place.node, store_.members(group.term));
+    return true;
+  }
   const Term keys = store_.as_keys(group.term);
   if (keys == kNothing) return false;
   walk_keys({*place.trie, group.parents, level, out}, place.node, keys);
@@ -66,6 +70,44 @@ void Walker::walk_text(const KeyPlace& at, std::uint32_t node, std::string_view 
   }
 }
 
+// The same for members, a character at a time; they stand before one.
+void Walker::walk_members(const KeyPlace& at, std::uint32_t node, Members members) {
+  const bool escapes = at.trie.child(node, '\\') != Trie::kRoot;
+  while (members.begin < members.end) {
+    const Character next(store_.member_text(members, members.begin));
+    Members same = members;
+    while (++members.begin < members.end &&
+           store_.member_text(members, members.begin).starts_with(next.bytes)) {
+    }
+    same.end = members.begin;
+    same.depth += static_cast<std::uint32_t>(next.bytes.size());
+    auto pass = [&](std::uint32_t inside) { take_inside(at, inside); };
+    auto done = [&](std::uint32_t end) { enter_members(at, end, same); };
+    if (next.stands_for_itself()) {
+      std::uint32_t child = node;
+      for (std::size_t i = 0; i < next.bytes.size(); ++i) {
+        if (i > 0) take_inside(at, child);
+        child = at.trie.child(child, static_cast<std::uint8_t>(next.bytes[i]));
+        if (child == Trie::kRoot) break;
+      }
+      if (child != Trie::kRoot) done(child);
+    }
+    if (escapes) EscapeSearch(at.trie, pass, done).run(node, next.code);
+  }
+}
+
+// Goes on at `child`, where some of the members may be complete.
+void Walker::enter_members(const KeyPlace& at, std::uint32_t child, Members members) {
+  for (; members.begin < members.end && store_.member_text(members, members.begin).empty();
+       ++members.begin) {
+    enter_residual(at, child, store_.after_key(members, members.begin));
+  }
+  if (members.begin == members.end) return;
+  take_inside(at, child);
+  const Trie::Node& here = at.trie.node(child);
+  if (here.child_begin != here.child_end) walk_members(at, child, members);
+}
+
 // Takes the tokens that end inside a text.
 void Walker::take_inside(const KeyPlace& at, std::uint32_t node) {
   count_nodes(stats_.walk_nodes);
@@ -74,7 +116,10 @@ void Walker::take_inside(const KeyPlace& at, std::uint32_t node) {
 
 // Takes the tokens that end at `child`, where `residual` is left, and goes on below it.
 void Walker::enter_key(const KeyPlace& at, std::uint32_t child, Term residual) {
-  if (store_.is_members(residual)) residual = store_.as_keys(residual);
+  if (store_.is_members(residual)) {
+    enter_members(at, child, store_.members(residual));
+    return;
+  }
   if (store_.between_key_characters(residual)) {
     take_inside(at, child);
     walk_keys(at, child, residual);
@@ -93,6 +138,10 @@ void Walker::enter_key(const KeyPlace& at, std::uint32_t child, Term residual) {
     }
     return;
   }
+  enter_residual(at, child, residual);
+}
+
+void Walker::enter_residual(const KeyPlace& at, std::uint32_t child, Term residual) {
   count_nodes(stats_.walk_nodes);
   Groups& groups = groups_at(at.level);
   groups.clear();

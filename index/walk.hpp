@@ -130,8 +130,11 @@ class Walker {
   };
   void walk_keys(const KeyPlace& at, std::uint32_t node, Term keys);
   void walk_text(const KeyPlace& at, std::uint32_t node, std::string_view text, Term rest);
+  void walk_members(const KeyPlace& at, std::uint32_t node, Members members);
+  void enter_members(const KeyPlace& at, std::uint32_t child, Members members);
   void take_inside(const KeyPlace& at, std::uint32_t node);
   void enter_key(const KeyPlace& at, std::uint32_t child, Term residual);
+  void enter_residual(const KeyPlace& at, std::uint32_t child, Term residual);
   bool apply_all_but(Place place, const Group& group, std::size_t level, bool blank,
                      MaskBuilder& out);
   bool apply_without(Place place, const Group& group, std::size_t level, bool blank,

@@ -297,8 +297,11 @@ nb::tuple node_of(const TermStore& store, Term t) {
     }
     case Kind::Members: {
       nb::list texts;
-      for (const std::string_view text : store.member_texts(t))
+      const Members members = store.members(t);
+      for (std::uint32_t i = members.begin; i < members.end; ++i) {
+        const std::string_view text = store.member_text(members, i);
         texts.append(nb::bytes(text.data(), text.size()));
+      }
       return nb::make_tuple("members", nb::tuple(texts));
     }
     case Kind::Margin:
