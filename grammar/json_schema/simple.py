@@ -3,12 +3,12 @@
 A schema is *simple* when all it asserts is `type`, `properties`, `required`,
 `additionalProperties`, `items` (one schema), `minItems`, `maxItems`, lengths, a `pattern`, a
 `format` with a term, bounds, `multipleOf`, strings by `enum` or `const`, a choice between simple
-schemas of different kinds, or a `$ref` within the document's own resource. Nineteen schemas of
-twenty are, and nothing about them needs the algebra of normal.py. Their positions have a
-number in the core instead of scalars and shapes, which are filled in only where Python has to look
-inside: beside other schemas of the same value, or for an error. The schemas that are not simple are
-read here, so simple ones and others may be members of each other; what both say the same of, they
-say in the same terms.
+schemas of different kinds or, by `anyOf`, of arrays and objects, or a `$ref` within the document's
+own resource. Nineteen schemas of twenty are, and nothing about them needs the algebra of normal.py.
+Their positions have a number in the core instead of scalars and shapes, which are filled in only
+where Python has to look inside: beside other schemas of the same value, or for an error. The
+schemas that are not simple are read here, so simple ones and others may be members of each other;
+what both say the same of, they say in the same terms.
 
 Simple schemas are read only where texts are written in the usual way (no indentation, any spelling
 of strings) and references depend on nothing but their place.

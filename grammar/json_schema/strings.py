@@ -88,6 +88,7 @@ class StringTexts:
         self._formats: dict[str, int] = {}
         self._keys: dict[KeySort, int] = {}
         self._sorts: dict[KeySort, int] = {}
+        self._listed: dict[frozenset[str], int] = {}
         self._irregular: dict[str, int] = {}
         self._said: dict[int, StringFacts | tuple[str, ...]] = {}
         self._any: int | None = None
@@ -273,13 +274,22 @@ class StringTexts:
             store = self.store
             parts = [*sort.within, *(self.pattern(pattern) for pattern in sort.found)]
             others = [self.pattern(pattern) for pattern in sort.missing]
-            texts = [encoded for key in sort.excluded if (encoded := encode(key)) is not None]
-            if texts:
-                others.append(store.literals(texts))
+            excluded = self._texts_of(sort.excluded)
+            if excluded != store.NOTHING:
+                others.append(excluded)
             if others:
                 parts.append(store.complement(store.union(others)))
             term = store.intersect(parts) if len(parts) > 1 else parts[0]
             self._sorts[sort] = term
+        return term
+
+    def _texts_of(self, keys: frozenset[str]) -> int:
+        """Some keys as decoded texts, made once for all sorts that they are left out of."""
+        term = self._listed.get(keys)
+        if term is None:
+            texts = [encoded for key in keys if (encoded := encode(key)) is not None]
+            term = int(self.store.literals(texts) if texts else self.store.NOTHING)
+            self._listed[keys] = term
         return term
 
 

@@ -68,6 +68,9 @@ constexpr long kInfinite = 1L << 30;
 // Choices within choices that are followed.
 constexpr unsigned kMostDepth = 50;
 
+// Choices of one value; from more on Python may keep them (KEPT_FROM in normal.py).
+constexpr unsigned kMostChoices = 32;
+
 // The UTF-8 of a str without lone surrogates.
 std::optional<std::string_view> text_of(nb::handle item) {
   if (!PyUnicode_Check(item.ptr())) return std::nullopt;
@@ -331,6 +334,7 @@ bool SimpleSchemas::parse_keyword(std::uint32_t number, long keyword, nb::handle
     case kAnyOf:
       return parse_choices(number, "anyOf", value);
     case kOneOf:
+      schema.excludes = true;
       return parse_choices(number, "oneOf", value);
     default:
       return false;
@@ -438,15 +442,21 @@ bool SimpleSchemas::parse_choices(std::uint32_t number, const char* keyword, nb:
 }
 
 // Choices of different kinds exclude each other, so that it does not matter which keyword it is.
+// Where they need not exclude each other they may be of the same kind, except for scalars, which
+// Python merges.
 bool SimpleSchemas::set_choices(Schema& schema) {
   unsigned kinds = 0;
+  unsigned count = 0;
   for (const std::uint32_t choice : schema.choices) {
     const unsigned more = schemas_[choice].kinds;
-    if ((more & ~schema.kinds) != 0 || (more & kinds) != 0) return false;
+    const unsigned allowed = schema.excludes ? 0U : unsigned{kArray} | kObject;
+    if ((more & ~schema.kinds) != 0 || (more & kinds & ~allowed) != 0) return false;
     kinds |= more;
+    count += schemas_[choice].choice_count;
   }
   schema.kinds = static_cast<std::uint8_t>(kinds);
-  return true;
+  schema.choice_count = count;
+  return count <= kMostChoices;
 }
 
 // Whether a schema may be a resource of its own within the document, whose references Python

@@ -246,6 +246,7 @@ def test_choices(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
         *([True], [True, False], [False], [{}, False], [text, thing], [text, text], [thing, {}]),
         *([{"type": "null"}, {word: [text, {"type": "array", "items": thing}]}], [{"$ref": "#"}]),
         *([text, {"type": "integer", "minimum": 3}, {"type": "number"}], [text, {"const": 1}]),
+        *([thing, {"type": "object", "required": ["b"]}, text], [{"type": ["array", "null"]}] * 2),
     ):
         for more in ({}, {"type": "string"}, {"type": ["string", "object"]}, {"minLength": 2}):
             agree({word: choices, **more}, {}, monkeypatch)
