@@ -41,7 +41,7 @@ from grammaton.index.tekken import read_tekken
 from grammaton.index.tiktoken_ranks import Encoding, read_encoding, read_ranks
 from grammaton.index.token_texts import TokenTexts, read_source, write_source
 from grammaton.index.tokenizer_json import read_tokenizer_json
-from grammaton.limits import MAX_TOKEN_IDS
+from grammaton.limits import MAX_TOKEN_IDS, Limits
 
 
 class _Tokenizer(Protocol):
@@ -69,6 +69,7 @@ class Vocabulary:
         "_eos_token_ids",
         "_fingerprint",
         "_index",
+        "_limits",
         "_lock",
         "_logits_size",
         "_special_tokens",
@@ -107,6 +108,7 @@ class Vocabulary:
         self._drops_leading_space = False
         self._index: TokenIndex | None = None
         self._fingerprint: bytes | None = None
+        self._limits = Limits()
         self._lock = threading.Lock()
 
     @classmethod
@@ -389,8 +391,20 @@ class Vocabulary:
                         [bool(text) for text in self._tokens],
                         self._eos_token_ids,
                         self._logits_size,
+                        self._limits,
                     )
         return self._index
+
+    def with_limits(self, limits: Limits) -> Vocabulary:
+        """The same tokens with a trie and masks of their own, under other bounds than `Limits()`:
+        `frame_cache_bytes` says how much of masks the vocabulary keeps for all its constraints."""
+        other = object.__new__(Vocabulary)
+        for name in Vocabulary.__slots__:
+            setattr(other, name, getattr(self, name))
+        other._index = None
+        other._lock = threading.Lock()
+        other._limits = limits
+        return other
 
     def token_bytes(self, token_id: int) -> bytes:
         """The text of a token; `b""` for special tokens and ids that have none.

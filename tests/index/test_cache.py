@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -209,3 +210,41 @@ def test_wrong_arguments_are_refused() -> None:
     for bound in (0, -5, 1.5, True, None):
         with pytest.raises(GrammarError, match="max_bytes"):
             ConstraintCache(max_bytes=bound)  # type: ignore[arg-type]
+
+
+def test_many_schemas_stay_within_the_bounds() -> None:
+    """300 schemas of keys and lengths of their own, through a cache and a vocabulary with room for
+    a few: both stay within, and what was evicted is made again as it was."""
+    pairs = [bytes(pair) for pair in product(range(97, 123), repeat=2)]
+    tokens = Vocabulary([b"", *TOKENS, *pairs], eos_token_ids=0).with_limits(
+        Limits(frame_cache_bytes=20_000)
+    )
+    cache = ConstraintCache(max_bytes=2_000_000)
+    schemas = [
+        {
+            "type": "object",
+            "properties": {f"key{i}": {"type": "string", "pattern": f"^[a-f]+x{{{i + 1}}}$"}},
+            "required": [f"key{i}"],
+        }
+        for i in range(300)
+    ]
+
+    def masks(number: int) -> list[bytes]:
+        matcher = cache.get("json_schema", schemas[number], tokens).matcher()
+        assert cache.stats()["bytes"] <= 2_000_000
+        text = b'{"key%d": "' % number + b"ab" * 40
+        taken = []
+        for start in range(0, len(text), 16):
+            assert matcher.accept_bytes(text[start : start + 16])
+            taken.append(matcher.mask().tobytes())
+        return taken
+
+    first = [masks(number) for number in range(5)]
+    for number in range(5, 300):
+        masks(number)
+        assert tokens.index.stats()["frame_mask_bytes"] <= 20_000
+    stats = cache.stats()
+    assert stats["entries"] + stats["evictions"] == stats["misses"] == 300
+    assert 2 <= stats["entries"] < 30
+    assert [masks(number) for number in range(5)] == first
+    assert tokens.index.stats()["frame_masks_made"] > tokens.index.stats()["frame_masks"]
