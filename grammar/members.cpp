@@ -62,7 +62,7 @@ Term TermStore::members_left(Rule rule, Param param, std::uint32_t group) {
     const Alternative& alternative =
         rules_[rule].alternatives[rules_[rule].members[group].keys[i].alternative];
     if (!holds(alternative, param)) continue;
-    if (check_templates_ && !can_end(alternative.next, param)) continue;
+    if (has_cut_ && !can_end(alternative.next, param)) continue;
     left.keys.push_back(i);
   }
   if (left.keys.empty()) return kNothing;

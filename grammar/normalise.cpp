@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "grammar/endings.hpp"
 #include "grammar/left_recursion.hpp"
 #include "grammar/rule_facts.hpp"
 
@@ -117,6 +118,7 @@ class Copy {
     const RuleInfo& info = source_.rule_info(source_rule);
     const Rule made = rules_[source_rule] = target_.rule(info.name);
     if (info.scoped) target_.set_scoped(made);
+    if (info.unordered) target_.set_unordered(made);
     if (!facts_.ends) {  // a copy, not a normal form
       RuleAttributes attributes = info.attributes;
       if (attributes.suffix != kNothing) attributes.suffix = term(attributes.suffix, false);
@@ -211,7 +213,7 @@ class ProductiveRules {
     }
     // Short searches first: one that runs long usually waits for a rule that a later round settles.
     find(order, kShortSearch);
-    if (gave_up_) find(order, source.limits().max_step_terms);
+    if (gave_up_) find(order, source.max_tries());
   }
 
   bool call_ends(Rule rule, Param param) {
@@ -270,7 +272,7 @@ class ProductiveRules {
   }
 
  private:
-  static constexpr std::uint64_t kShortSearch = 512;
+  static constexpr std::uint64_t kShortSearch = 4096;
 
   // The first one of a scope; that there are values enough is for the grammar's author to see to.
   bool distinct_ends(Term t) {
@@ -349,50 +351,29 @@ class ProductiveRules {
       ++cut_short_;
       return false;
     }
-    const bool result = complete(rule) || search_end(rule, param);
+    const bool result = complete(rule) || search(rule, param);
     templates_asked_.erase(asked);
     if (result) templates_that_end_.insert(asked);
     return result;
   }
 
-  // Depth first through the parameters, with the alternatives that can end so far.
-  bool search_end(Rule rule, Param param) {
-    const std::pair asked{rule, param};
-    std::vector<std::pair<Rule, Param>> queue{asked};
-    std::set<std::pair<Rule, Param>> visited{asked};
-    bool result = false;
-    while (!queue.empty() && !result) {
-      const auto [here, value_id] = queue.back();
-      queue.pop_back();
-      if (!source_.rule_info(here).is_template) {
-        result = of_[here];
-        continue;
-      }
-      const std::size_t count = source_.rule_info(here).alternatives.size();
-      for (std::size_t i = count; i-- > 0 && !result;) {
-        const Alternative& alternative = source_.rule_info(here).alternatives[i];
-        ParamValue value = source_.param_value(value_id);
-        if (!std::ranges::all_of(alternative.conditions,
-                                 [&](const Condition& c) { return value.holds(c); }))
-          continue;
-        if (!present(alternative)) continue;
-        if (alternative.next == kNone) {
-          result = true;
-          break;
-        }
-        for (const Update& update : alternative.updates) value.apply(update);
-        const std::pair next{alternative.next, source_.param(std::move(value))};
-        if (visited.insert(next).second) queue.push_back(next);
-        if (visited.size() > search_limit_) {
-          gave_up_ = true;
-          if (search_limit_ == kShortSearch) return false;
-          throw LimitFault("deciding whether rule `" + source_.rule_info(rule).name +
-                           "` can end took more than max_step_terms = " +
-                           std::to_string(source_.limits().max_step_terms) + " states");
-        }
-      }
+  // A search through the parameters, with the alternatives that can end so far.
+  bool search(Rule rule, Param param) {
+    std::shared_ptr<const TemplateFacts>& facts = facts_[rule];
+    if (facts == nullptr) facts = template_facts(source_, rule);
+    const EndOracle oracle{[this](const Alternative& alternative) { return present(alternative); },
+                           [this](Rule plain) -> bool { return of_[plain]; },
+                           [this](Call call) {
+                             return templates_that_end_.contains(call) ? std::optional(true)
+                                                                       : std::nullopt;
+                           }};
+    const EndAnswer answer = search_end(source_, *facts, {rule, param}, oracle, search_limit_);
+    if (answer.gave_up) {
+      gave_up_ = true;
+      if (search_limit_ != kShortSearch) throw source_.too_many_tries(rule);
     }
-    return result;
+    if (answer.ends) templates_that_end_.insert(answer.calls.begin(), answer.calls.end());
+    return answer.ends;
   }
 
   TermStore& source_;
@@ -404,9 +385,10 @@ class ProductiveRules {
   std::vector<std::uint8_t> known_;
   std::uint64_t search_limit_ = kShortSearch;
   bool gave_up_ = false;
-  std::uint64_t cut_short_ = 0;                       // how often a question met itself
-  std::set<std::pair<Rule, Param>> templates_asked_;  // searches under way
-  std::set<std::pair<Rule, Param>> templates_that_end_;
+  std::uint64_t cut_short_ = 0;     // how often a question met itself
+  std::set<Call> templates_asked_;  // searches under way
+  std::set<Call> templates_that_end_;
+  std::unordered_map<Rule, std::shared_ptr<const TemplateFacts>> facts_;
 };
 
 // Of rules whose body may be empty: those whose body may also be something else.
@@ -445,7 +427,6 @@ class NullableRulesWithText {
 std::vector<Term> copy_rules(TermStore& source, TermStore& target, Copy& copy,
                              const std::vector<Rule>& order, ProductiveRules* ends) {
   std::vector<std::pair<Rule, Term>> bodies;
-  bool dropped = false;
   for (const Rule rule : order) {
     const RuleInfo& info = source.rule_info(rule);
     if (!info.is_template) {
@@ -468,7 +449,7 @@ std::vector<Term> copy_rules(TermStore& source, TermStore& target, Copy& copy,
     alternatives.reserve(info.alternatives.size());
     for (const Alternative& alternative : info.alternatives) {
       if (ends != nullptr && !ends->present(alternative)) {
-        dropped = true;
+        target.set_cut(copy.rule(rule));
         continue;
       }
       Alternative kept = alternative;
@@ -479,7 +460,6 @@ std::vector<Term> copy_rules(TermStore& source, TermStore& target, Copy& copy,
     }
     target.define_template(copy.rule(rule), std::move(alternatives));
   }
-  if (dropped) target.check_templates();
   std::vector<Term> by_rule(target.rule_count(), kNone);
   for (const auto& [rule, body] : bodies) by_rule[rule] = body;
   return by_rule;

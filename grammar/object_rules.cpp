@@ -100,6 +100,7 @@ void define_object_rules(TermStore& store, Rule rule, std::span<const ObjectMemb
         {other, rest, kEmpty, std::move(order.other_conditions), std::move(order.other_updates)});
   }
   store.define_template(rule, std::move(first));
+  if (any_order) store.set_unordered(rule);
 }
 
 }  // namespace grammaton

@@ -6,6 +6,7 @@
 // 300 alternatives and not 2^300 states.
 #include <algorithm>
 
+#include "grammar/endings.hpp"
 #include "grammar/terms.hpp"
 
 namespace grammaton {
@@ -166,7 +167,7 @@ Term TermStore::body(Rule rule, Param param) {
       for (const Update& update : alternative.updates) next.apply(update);
       const Rule next_rule = alternative.next;
       const Param next_param = this->param(std::move(next));
-      if (check_templates_ && !can_end(next_rule, next_param)) continue;
+      if (has_cut_ && !can_end(next_rule, next_param)) continue;
       rest = concat(call(next_rule, next_param), rest);
     }
     branches.push_back(concat(alternative.head, rest));
@@ -184,58 +185,27 @@ bool TermStore::holds(const Alternative& alternative, Param param) const {
 
 bool TermStore::can_end(Rule rule, Param param) {
   if (!rules_[rule].is_template) return rules_[rule].body != kNothing;
-  const std::uint64_t start = (std::uint64_t{rule} << 32) | param;
-  if (const auto found = can_end_.find(start); found != can_end_.end()) return found->second;
-  // Depth first to an alternative without a successor. What leads there can end; when there is
-  // none, nothing that was reached can.
-  struct Place {
-    std::uint64_t key;
-    std::size_t next_alternative;
+  std::shared_ptr<const TemplateFacts>& facts = template_facts_[rule];
+  if (facts == nullptr) facts = template_facts(*this, rule);
+  if (!facts->cut) return true;
+  const auto known = [this](Call call) -> std::optional<bool> {
+    const auto found = can_end_.find((std::uint64_t{call.first} << 32) | call.second);
+    return found == can_end_.end() ? std::nullopt : std::optional(found->second);
   };
-  std::vector<Place> path{{start, 0}};
-  std::unordered_map<std::uint64_t, bool> visited{{start, true}};
-  while (!path.empty()) {
-    const std::uint64_t key = path.back().key;
-    const auto here = static_cast<Rule>(key >> 32);
-    if (!rules_[here].is_template ||
-        path.back().next_alternative == rules_[here].alternatives.size()) {
-      if (!rules_[here].is_template && rules_[here].body != kNothing) {
-        for (const Place& place : path) can_end_[place.key] = true;
-        return true;
-      }
-      path.pop_back();
-      continue;
-    }
-    const Alternative& alternative = rules_[here].alternatives[path.back().next_alternative++];
-    ParamValue value = params_[static_cast<Param>(key & 0xFFFFFFFF)];
-    if (alternative.head == kNothing || alternative.tail == kNothing ||
-        !std::ranges::all_of(alternative.conditions,
-                             [&](const Condition& c) { return value.holds(c); })) {
-      continue;
-    }
-    if (alternative.next == kNone) {
-      for (const Place& place : path) can_end_[place.key] = true;
-      return true;
-    }
-    for (const Update& update : alternative.updates) value.apply(update);
-    const Rule next_rule = alternative.next;
-    const std::uint64_t next = (std::uint64_t{next_rule} << 32) | this->param(std::move(value));
-    if (const auto found = can_end_.find(next); found != can_end_.end()) {
-      if (!found->second) continue;
-      for (const Place& place : path) can_end_[place.key] = true;
-      return true;
-    }
-    if (!visited.emplace(next, true).second) continue;
-    if (visited.size() > limits_.max_step_terms) {
-      throw LimitFault("deciding whether rule `" + rules_[rule].name +
-                       "` can end took more than "
-                       "max_step_terms = " +
-                       std::to_string(limits_.max_step_terms) + " states");
-    }
-    path.push_back({next, 0});
-  }
-  for (const auto& [key, unused] : visited) can_end_[key] = false;
-  return false;
+  if (const std::optional<bool> found = known({rule, param})) return *found;
+  const EndOracle oracle{
+      [](const Alternative& a) { return a.head != kNothing && a.tail != kNothing; },
+      [this](Rule plain) { return rules_[plain].body != kNothing; }, known};
+  const EndAnswer answer = search_end(*this, *facts, {rule, param}, oracle, max_tries());
+  if (answer.gave_up) throw too_many_tries(rule);
+  for (const auto& [called, with] : answer.calls)
+    can_end_[(std::uint64_t{called} << 32) | with] = answer.ends;
+  return answer.ends;
+}
+
+LimitFault TermStore::too_many_tries(Rule rule) const {
+  return LimitFault("deciding whether rule `" + rules_[rule].name + "` can end took more than " +
+                    std::to_string(max_tries()) + " tries (10 times max_step_terms)");
 }
 
 std::span<const FirstCall> TermStore::first_calls(Term t) {

@@ -17,6 +17,9 @@ constexpr std::uint64_t kMostBits = 1 << 20;  // of a parameter, and of its coun
 constexpr std::uint64_t kByteTag = 64;  // a Bytes of one byte: most of any grammar
 constexpr std::uint64_t kSomeTag = 65;  // a Margin that is not empty
 constexpr std::uint64_t kTextTag = 66;  // a Distinct that is written as text
+// What is said of a rule beside its name.
+constexpr std::uint64_t kScoped = 1;
+constexpr std::uint64_t kUnordered = 2;
 
 class Writer {
  public:
@@ -32,8 +35,9 @@ class Writer {
     for (const Param param : param_ids_) write_param(store_.param_value(param));
     number(rules_.size());
     for (const Rule rule : rules_) {
-      text(store_.rule_info(rule).name);
-      number(store_.rule_info(rule).scoped ? 1 : 0);
+      const RuleInfo& info = store_.rule_info(rule);
+      text(info.name);
+      number((info.scoped ? kScoped : 0) | (info.unordered ? kUnordered : 0));
     }
     std::size_t count = 0;
     for (Term t = kEmpty + 1; t < marked_.size(); ++t) count += marked_[t] ? 1 : 0;
@@ -259,7 +263,9 @@ class Reader {
     for (std::uint64_t i = count(); i > 0; --i) params_.push_back(store_->param(read_param()));
     for (std::uint64_t i = count(); i > 0; --i) {
       rules_.push_back(store_->rule(name()));
-      if (flag()) store_->set_scoped(rules_.back());
+      const std::uint64_t flags = number(kScoped | kUnordered);
+      if ((flags & kScoped) != 0) store_->set_scoped(rules_.back());
+      if ((flags & kUnordered) != 0) store_->set_unordered(rules_.back());
     }
     for (std::uint64_t i = count(); i > 0; --i) {
       terms_.push_back(read_term());

@@ -268,8 +268,10 @@ struct RuleInfo {
   RuleAttributes attributes;
   bool defined = false;
   bool is_template = false;
-  bool inherits = false;  // a plain rule whose body depends on its parameter (indentation.cpp)
-  bool scoped = false;    // each call is a scope of its own for the Distinct terms in it
+  bool inherits = false;   // a plain rule whose body depends on its parameter (indentation.cpp)
+  bool scoped = false;     // each call is a scope of its own for the Distinct terms in it
+  bool unordered = false;  // a template whose alternatives can be taken in any order (endings.hpp)
+  bool cut = false;        // a template that had more alternatives
   Term body = kNothing;
   std::vector<Alternative> alternatives;
   std::vector<MemberGroup> members;
@@ -277,7 +279,8 @@ struct RuleInfo {
   Term loop = kNothing;
 };
 
-struct Kept;  // normalise.hpp
+struct Kept;           // normalise.hpp
+struct TemplateFacts;  // endings.hpp
 
 class TermStore {
  public:
@@ -333,6 +336,10 @@ class TermStore {
   bool has_captures() const { return has_captures_; }
   void set_loop(Rule rule, Term loop) { rules_[rule].loop = loop; }
   void set_scoped(Rule rule) { rules_[rule].scoped = true; }
+  void set_unordered(Rule rule) { rules_[rule].unordered = true; }
+  // From here on, alternatives of templates that go on to this one are left out when they lead to
+  // no end.
+  void set_cut(Rule rule) { rules_[rule].cut = has_cut_ = true; }
   Param param(ParamValue value);
   const ParamValue& param_value(Param param) const { return params_[param]; }
   const RuleInfo& rule_info(Rule rule) const { return rules_[rule]; }
@@ -471,10 +478,13 @@ class TermStore {
   void end_step() { step_end_ = operands_end_ = ~std::uint64_t{0}; }
   // Operands joined so far, in all.
   std::uint64_t operands_joined() const { return operands_; }
-  // Filters template alternatives that lead to no end; set when some were dropped on the way here.
-  void check_templates() { check_templates_ = true; }
   // Whether (rule, param) can end, given that every head in its alternatives can.
   bool can_end(Rule rule, Param param);
+  // So many alternatives may be tried for that.
+  std::uint64_t max_tries() const {
+    return 10 * std::min(limits_.max_step_terms, std::uint64_t{1} << 32);
+  }
+  LimitFault too_many_tries(Rule rule) const;
   const Limits& limits() const { return limits_; }
 
  private:
@@ -676,9 +686,10 @@ class TermStore {
   std::uint64_t step_end_ = ~std::uint64_t{0};
   std::uint64_t operands_ = 0;
   std::uint64_t operands_end_ = ~std::uint64_t{0};
-  bool check_templates_ = false;
+  bool has_cut_ = false;
   bool merge_keys_ = false;
   std::unordered_map<std::uint64_t, bool> can_end_;
+  std::unordered_map<Rule, std::shared_ptr<const TemplateFacts>> template_facts_;
   std::uint64_t salt_;  // keeps call-bearing hashes of different stores apart
 };
 

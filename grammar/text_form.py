@@ -63,6 +63,7 @@ class _Parser:
         self._rules: dict[str, tuple[int, Token]] = {}
         """By name, the rule and its first mention."""
         self._scopes: set[str] = set()
+        self._unordered: set[str] = set()
         self._bodies: dict[str, tuple[int | list[Alternative], Token]] = {}
         self._given: dict[str, tuple[str, str, int, int | None, float | None]] = {}
         """Attributes of rules, by name."""
@@ -79,8 +80,11 @@ class _Parser:
             self._expect("::=")
             if self._take_word("scope"):
                 self._scopes.add(name.value)
-            if self._peek().kind == "name" and self._peek().value == "template":
-                self._at += 1
+            unordered = self._take_word("unordered")
+            if unordered:
+                self._unordered.add(name.value)
+                self._word("template")
+            if unordered or self._take_word("template"):
                 self._bodies[name.value] = self._template(), name
             else:
                 self._bodies[name.value] = self._expression(), name
@@ -108,6 +112,8 @@ class _Parser:
                 self._set_attributes(rule, name, definition)
             if name in self._scopes:
                 self._store.scope(rule)
+            if name in self._unordered:
+                self._store.unordered(rule)
             if isinstance(body, int):
                 self._store.define(rule, body)
                 continue

@@ -24,7 +24,7 @@ MAX_TEXT = 20_000_000
 RESERVED = frozenset(
     {
         *("distinct", "distinct_text", "if", "json", "margin", "multiples", "nothing"),
-        *("other_tokens", "scope", "template", "tokens"),
+        *("other_tokens", "scope", "template", "tokens", "unordered"),
     }
 )
 SURROGATES = (0xD800, 0xDFFF)
@@ -164,7 +164,8 @@ class _Printer:
         if isinstance(body, int):
             return scope + self._expression(body)
         assert body is not None
-        return "\n".join([scope + "template {", *map(self._alternative, body), "}"])
+        order = "unordered " if self._store.is_unordered(rule) else ""
+        return "\n".join([scope + order + "template {", *map(self._alternative, body), "}"])
 
     def _alternative(self, alternative: Alternative) -> str:
         head, next_rule, tail, conditions, updates = alternative

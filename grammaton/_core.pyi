@@ -87,6 +87,11 @@ class TermStore:
     def scope(self, rule: int) -> None:
         """Makes each call of the rule a scope of its own."""
     def is_scope(self, rule: int) -> bool: ...
+    def unordered(self, rule: int) -> None:
+        """Says of a template that whichever of its alternatives can be taken later can as well be
+        taken at once, what would have been taken before it after it, and the end is no farther.
+        Whether anything leads to an end is then found sooner."""
+    def is_unordered(self, rule: int) -> bool: ...
     def rule(self, name: str) -> int:
         """A new rule, to be defined later; recursion goes through rules. Names are for printing."""
     def set_attributes(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from grammaton.errors import LimitExceeded, UnsupportedKeyword
+from grammaton.errors import LimitExceeded
 from grammaton.grammar.json_schema.clauses import Clause, Literal
 from grammaton.grammar.json_schema.document import Resource
 from grammaton.grammar.json_schema.kept import Effect, Kept, Supports
@@ -123,7 +123,12 @@ class Keeper:
         open_to: set[int] = set()
         for (sort, _), said in zip(shape.others, others, strict=True):
             asked = [literal for literal in self._sorted if _speaks_of_sort(literal, sort)]
-            for position, signs in self._classes(self._tracked(asked, declared=False), said):
+            for literal in asked:
+                if literal.node is not None and not literal.holds:
+                    # A reader takes the last value of a key only, so it must not be repeated.
+                    shape.found = True
+                    shape.counted = shape.counted or literal.node.pointer
+            for position, signs in self._classes(self._tracked(asked), said):
                 effect = self._effect(asked, signs, (), ())
                 open_to |= effect.fulfils
                 kept.others.append((sort, position, effect))
@@ -153,7 +158,7 @@ class Keeper:
     ) -> list[tuple[Position, Effect]]:
         """The classes of a declared property; notes which clauses its absence, unless it is needed,
         or a value of it fulfils."""
-        classes = self._classes(self._tracked(asked, declared=True), said)
+        classes = self._classes(self._tracked(asked), said)
         fulfilled = [self._fulfilled(asked, signs) for _, signs in classes]
         staying = frozenset(
             number
@@ -178,22 +183,10 @@ class Keeper:
             self.strings.found(pattern, key) for pattern, _ in literal.but
         )
 
-    def _tracked(self, asked: list[Literal], *, declared: bool) -> list[Node]:
+    def _tracked(self, asked: list[Literal]) -> list[Node]:
         """The schemas that split the values of a key that literals speak of."""
-        tracked: dict[Node, None] = {}
-        for literal in asked:
-            node = literal.node
-            if node is None or self.nodes.parse(node).never:
-                continue
-            if not (declared or literal.holds):
-                # A text may repeat an undeclared key, and a reader takes the last value only.
-                raise UnsupportedKeyword(
-                    "a property that is not declared would have to be found by its value; "
-                    "that is not enforced yet",
-                    pointer=node.pointer,
-                )
-            tracked[self._base(node)[0]] = None
-        return list(tracked)
+        nodes = [each.node for each in asked if each.node and not self.nodes.parse(each.node).never]
+        return list(dict.fromkeys(self._base(node)[0] for node in nodes))
 
     def _base(self, node: Node) -> tuple[Node, bool]:
         """The schema whose sign tells a node's, and whether it is the same sign; schemas that are

@@ -219,6 +219,21 @@ class ClauseCounters:
             for number, supports in enumerate(self.clauses)
         ]
 
+    def passed(self, keys: Sequence[str]) -> list[list[Any]]:
+        """In schema order: for each key, and for the others after the last, the conditions that the
+        clauses hold all of whose properties are then behind.
+
+        Without them the search for an end would look at all that can follow to see that it is none.
+        """
+        place = {key: i for i, key in enumerate(keys)}
+        behind: list[list[Any]] = [[] for _ in range(len(keys) + 1)]
+        for condition, supports in zip(self.ended(), self.clauses, strict=True):
+            if supports.present and not supports.open:
+                last = max(place[key] for key in supports.present)
+                for i in range(last + 1, len(keys) + 1):
+                    behind[i].append(condition)
+        return behind
+
     def written(self, key: str | None, effect: Effect) -> Iterator[tuple[list[Any], list[Any]]]:
         """The conditions and updates of a property (None: an undeclared one); one pair for each
         set of the universals that it breaks which may be broken already."""

@@ -129,6 +129,13 @@ def _define(
             if lowering.alive(position, depth + 1)
             for rest in clauses.written(None, effect)
         ]
+        if not lowering.any_order:
+            *before, after = clauses.passed(keys)
+            variants = [
+                [(member, [*passed, *conditions], updates) for member, conditions, updates in some]
+                for passed, some in zip(before, variants, strict=True)
+            ]
+            free = [(other, [*after, *conditions], updates) for other, conditions, updates in free]
     required = [i for i, key in enumerate(keys) if key in shape.required]
     found = [("between", 2 + j, 1, 1) for j in range(len(shape.duties))]
     least = max(0, shape.min - len(required))
@@ -138,6 +145,8 @@ def _define(
         return
     count = _Count(least, most, len(members) - len(required), bool(undeclared))
     order = _any_order if lowering.any_order else _in_order
+    if lowering.any_order:
+        store.unordered(rule)
     alternatives, ended, more = order(variants, required, free, count)
     if clauses is not None:
         found = clauses.ended()

@@ -506,6 +506,16 @@ void bind_terms(nb::module_& m) {
           },
           arg("rule"))
       .def(
+          "unordered",
+          [](TermStore& s, std::uint64_t rule) { s.set_unordered(checked_rule(s, rule)); },
+          arg("rule"))
+      .def(
+          "is_unordered",
+          [](TermStore& s, std::uint64_t rule) {
+            return s.rule_info(checked_rule(s, rule)).unordered;
+          },
+          arg("rule"))
+      .def(
           "set_attributes",
           [](TermStore& s, std::uint64_t rule, std::string capture, std::string stop_capture,
              std::uint64_t suffix, const std::optional<std::uint64_t>& max_tokens,
