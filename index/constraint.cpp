@@ -45,8 +45,49 @@ Constraint::Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex
   }
   machine_ = std::make_unique<Machine>(*store_, limits);
   walker_ = std::make_unique<Walker>(*machine_, *index_, limits);
-  start_ = machine_->start(form.start);
+  start_term_ = form.start;
+  start_ = machine_->start(start_term_);
   measure();
+}
+
+Constraint::Constraint(Constraint& first)
+    : limits_(first.limits_),
+      index_(first.index_),
+      store_(first.store_->copy(limits_)),
+      machine_(std::make_unique<Machine>(*store_, limits_)),
+      walker_(std::make_unique<Walker>(*machine_, *index_, limits_)),
+      start_term_(first.start_term_),
+      has_tokens_(first.has_tokens_) {
+  start_ = machine_->start(start_term_);
+  measure();
+}
+
+std::shared_ptr<Constraint> Constraint::newest_generation() {
+  const std::scoped_lock lock(newest_mutex_);
+  return newest_;
+}
+
+std::shared_ptr<Constraint> Constraint::for_sequence(
+    const std::shared_ptr<Constraint>& constraint) {
+  Constraint& first = *constraint;
+  if (first.source_ || !first.store_->remembers()) return constraint;
+  if (auto newest = first.newest_generation(); newest && !newest->worn_) return newest;
+  std::shared_ptr<Constraint> made;
+  {
+    const Hold hold(first);
+    made.reset(new Constraint(first));
+  }
+  const std::scoped_lock lock(first.newest_mutex_);
+  if (!first.newest_ || first.newest_->worn_) {
+    made->generation_ = first.newest_ ? first.newest_->generation_ + 1 : 1;
+    first.newest_ = std::move(made);
+  }
+  return first.newest_;
+}
+
+std::size_t Constraint::memory() {
+  const std::shared_ptr<Constraint> newest = newest_generation();
+  return grown_ + mask_bytes_ + (newest ? newest->memory() : 0);
 }
 
 Constraint::Constraint(std::unique_ptr<StateSource> source, std::shared_ptr<TokenIndex> index,
@@ -61,10 +102,12 @@ void Constraint::measure() {
     grown_.store(kBaseBytes + source_->memory(), std::memory_order_relaxed);
     return;
   }
-  grown_.store(
-      kBaseBytes + store_->size() * kTermBytes +
-          (machine_->frame_count() + machine_->set_count() + machine_->text_count()) * kFrameBytes,
-      std::memory_order_relaxed);
+  const std::size_t frames =
+      machine_->frame_count() + machine_->set_count() + machine_->text_count();
+  grown_.store(kBaseBytes + store_->size() * kTermBytes + frames * kFrameBytes,
+               std::memory_order_relaxed);
+  worn_.store(store_->size() > limits_.max_terms / 2 || frames > limits_.max_frames / 2,
+              std::memory_order_relaxed);
 }
 
 std::shared_ptr<const FinishedMask> Constraint::find_mask(State state) {
@@ -297,6 +340,7 @@ std::vector<std::vector<Term>> Constraint::stacks(State state, std::size_t limit
 }
 
 Constraint::Stats Constraint::stats() {
+  if (const auto newest = newest_generation()) return newest->stats();
   const std::scoped_lock lock(mutex_, masks_mutex_);
   if (source_) {
     const StateSource::Sizes sizes = source_->sizes();
@@ -314,21 +358,27 @@ Constraint::Stats Constraint::stats() {
           store_->operands_joined()};
 }
 
-Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move(constraint)) {
-  states_.push_back(constraint_->start());
+Matcher::Matcher(std::shared_ptr<Constraint> constraint) : origin_(std::move(constraint)) {
+  reset();
+}
+
+void Matcher::reset() {
+  constraint_ = Constraint::for_sequence(origin_);
+  states_.assign(1, constraint_->start());
+  read_.clear();
 }
 
 bool Matcher::take(State next, std::uint32_t token, std::string_view text) {
   if (next == Constraint::kRejected) return false;
   states_.push_back(next);
-  if (constraint_->has_captures()) read_.push_back({token, std::string(text)});
+  if (origin_->has_captures()) read_.push_back({token, std::string(text)});
   return true;
 }
 
 std::vector<Captured> Matcher::captures() {
   std::vector<ReadPiece> pieces = read_;
   if (is_finished() && !pieces.empty()) pieces.pop_back();  // the end of sequence
-  return constraint_->captures(std::move(pieces));
+  return origin_->captures(std::move(pieces));
 }
 
 std::size_t Matcher::validate(std::span<const std::uint32_t> tokens) {

@@ -39,6 +39,14 @@ class Constraint {
   // No state: the token or text is not allowed.
   static constexpr State kRejected = 0xFFFFFFFE;
 
+  // The constraint whose states a new sequence is to have: this one, unless values must differ.
+  // What was seen is never freed, so then sequences are stepped in a *generation*, a copy of the
+  // normal form; when half of a bound is used up the next one follows, and an old one goes with its
+  // last sequence.
+  static std::shared_ptr<Constraint> for_sequence(const std::shared_ptr<Constraint>& constraint);
+  // 0 for what is no copy, else counted from 1.
+  std::uint32_t generation() const { return generation_; }
+
   State start() const { return start_; }
   TokenIndex& index() { return *index_; }
 
@@ -63,9 +71,11 @@ class Constraint {
   // What `ask` says of the store that the terms of `stacks` are of; no step runs meanwhile.
   template <typename Ask>
   auto ask_store(Ask&& ask) {
-    const Hold hold(*this);
     if (source_) throw GrammarFault("this constraint's grammar has a parser and no terms");
-    return ask(static_cast<const TermStore&>(*store_));
+    const std::shared_ptr<Constraint> newest = newest_generation();
+    Constraint& asked = newest ? *newest : *this;
+    const Hold hold(asked);
+    return ask(static_cast<const TermStore&>(*asked.store_));
   }
 
   struct Stats {
@@ -74,10 +84,13 @@ class Constraint {
     std::uint64_t operands_joined;
   };
   Stats stats();
-  // About how many bytes are held, frame masks not counted. Never waits.
-  std::size_t memory() const { return grown_ + mask_bytes_; }
+  // About how many bytes are held, frame masks not counted. Never waits for a step.
+  std::size_t memory();
 
  private:
+  // The next generation of another constraint.
+  explicit Constraint(Constraint& first);
+  std::shared_ptr<Constraint> newest_generation();
   // The lock on everything that grows; counts it when it is done.
   class Hold {
    public:
@@ -103,11 +116,16 @@ class Constraint {
   std::unique_ptr<Walker> walker_;
   std::unique_ptr<StateSource> source_;  // in place of the three above
   State start_ = Machine::kEmptySet;
+  Term start_term_ = kNothing;
   std::unique_ptr<TermStore> written_;  // the grammar as it was written, if it has captures
   Term written_start_ = kNothing;
   std::mutex written_mutex_;
   bool has_tokens_ = false;  // whether the grammar reads tokens as letters
   std::atomic<std::size_t> grown_ = 0;
+  std::atomic<bool> worn_ = false;  // half of a bound is used up
+  std::uint32_t generation_ = 0;
+  std::mutex newest_mutex_;  // of the newest generation; no lock is taken under it
+  std::shared_ptr<Constraint> newest_;
   Groups groups_;
   Groups next_;
   std::mutex masks_mutex_;  // taken last
@@ -123,6 +141,7 @@ class Matcher {
  public:
   explicit Matcher(std::shared_ptr<Constraint> constraint);
 
+  // The constraint that its states are of.
   Constraint& constraint() { return *constraint_; }
   std::shared_ptr<Constraint> share_constraint() const { return constraint_; }
   void fill(std::uint32_t* out) { constraint_->fill(state(), out); }
@@ -133,10 +152,7 @@ class Matcher {
   std::size_t validate(std::span<const std::uint32_t> tokens);
   // False, and nothing changes, when fewer than n accepts were made.
   bool rollback(std::size_t n);
-  void reset() {
-    states_.resize(1);
-    read_.clear();
-  }
+  void reset();
   std::size_t accepted() const { return states_.size() - 1; }
   bool is_complete() { return constraint_->is_complete(state()); }
   bool is_finished() const { return states_.back() == Constraint::kFinished; }
@@ -148,11 +164,13 @@ class Matcher {
   std::optional<float> temperature() { return constraint_->temperature(state()); }
   std::vector<Captured> captures();
   State state() const { return states_.back(); }
+  std::uint32_t generation() const { return constraint_->generation(); }
 
  private:
   bool take(State next, std::uint32_t token, std::string_view text);
 
-  std::shared_ptr<Constraint> constraint_;
+  std::shared_ptr<Constraint> origin_;
+  std::shared_ptr<Constraint> constraint_;  // itself, or a generation of it
   std::vector<State> states_;
   std::vector<ReadPiece> read_;  // one an accept, where the grammar has captures
 };

@@ -98,7 +98,10 @@ void bind_index(nb::module_& m) {
                     " masks kept)";
            })
       .def("matcher",
-           [](const std::shared_ptr<Constraint>& self) { return std::make_unique<Matcher>(self); })
+           [](const std::shared_ptr<Constraint>& self) {
+             const WithoutGil release;
+             return std::make_unique<Matcher>(self);
+           })
       .def(
           "node",
           [](Constraint& self, std::uint64_t term) {
@@ -237,14 +240,20 @@ void bind_index(nb::module_& m) {
           },
           arg("n"))
       .def("fork", [](const Matcher& self) { return std::make_unique<Matcher>(self); })
-      .def("reset", &Matcher::reset)
+      .def("reset", &Matcher::reset, nb::call_guard<WithoutGil>())
       .def_prop_ro("is_complete",
                    [](Matcher& self) {
                      const WithoutGil release;
                      return self.is_complete();
                    })
       .def_prop_ro("is_finished", &Matcher::is_finished)
-      .def_prop_ro("state", &Matcher::state)
+      .def_prop_ro("state",
+                   [](const Matcher& self) {
+                     // Another generation's numbers are above those of all before it.
+                     const std::uint32_t generation = self.generation();
+                     const nb::object state = nb::int_(self.state());
+                     return generation < 2 ? state : state | (nb::int_(generation) << nb::int_(64));
+                   })
       .def("forced_bytes",
            [](Matcher& self) {
              std::string forced;

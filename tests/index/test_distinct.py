@@ -11,6 +11,7 @@ import pytest
 from grammaton import Grammar, Vocabulary, compile
 from grammaton._core import Recognizer
 from grammaton.errors import GrammarError, UnsatisfiableGrammar
+from grammaton.limits import Limits
 from tests.reference import mask_to_ids
 
 Spellings = dict[str, list[str]]
@@ -148,3 +149,33 @@ def test_what_is_no_grammar() -> None:
     empty = Grammar.from_text('start ::= scope distinct("a" & "b")')
     with pytest.raises(UnsatisfiableGrammar):
         Recognizer(empty.store, empty.start)
+
+
+def test_sequences_after_many_values_begin_anew() -> None:
+    """What was seen is freed with the sequences that saw it, so no number of them uses it up."""
+    item = '"\\"" distinct_text([a-z]*)'
+    grammar = Grammar.from_text(f'start ::= scope {item} ("," {item})*')
+    vocabulary = Vocabulary([*(bytes([byte]) for byte in range(256)), b""], eos_token_ids=256)
+    constraint = compile(grammar, vocabulary, limits=Limits(max_terms=20_000))
+    matcher = constraint.matcher()
+    long = constraint.matcher()
+    assert long.accept_bytes(b'"first",')
+    masks, states = set(), set()
+    for i in range(400):
+        matcher.reset()
+        states.add(matcher.state)
+        masks.add(matcher.mask().tobytes())
+        words = ["".join(chr(97 + i // 26**k % 26) for k in range(2)) + "x" * n for n in range(8)]
+        text = ",".join(f'"{word}"' for word in words)
+        assert matcher.accept_bytes(text.encode())
+        assert matcher.is_complete
+        assert not matcher.accept_bytes(f',"{words[3]}"'.encode())
+    assert len(masks) == 1
+    assert len(states) > 1  # of several generations, and none has another's numbers
+    assert constraint.stats()["terms"] < 20_000
+    assert constraint.memory_bytes < 20_000_000
+    assert not long.accept_bytes(b'"first"')  # it goes on in its own
+    assert long.accept_bytes(b'"second"')
+    fork = long.fork()
+    assert not fork.accept_bytes(b',"second"')
+    assert not constraint.matcher().fork().accept_bytes(b'"a","a"')
