@@ -4,7 +4,8 @@ A divisor is `p / 10**k` in lowest terms, and a plain decimal is a multiple when
 as a whole number of `10**-k`, leave no remainder by p: one term of the core, whatever p is. The
 scientific form is taken exactly where `json.dumps` writes it, its mantissa without trailing zeros
 and with at most `MAX_FRACTION` digits after the point: there `m * 10**x`, m not a multiple of 10,
-is a multiple when x is not negative and m is one of `p / gcd(p, 10**x)`.
+is a multiple when x is not negative and m is one of `p / gcd(p, 10**x)`. Several divisors, wanted
+and unwanted, are compared there before a term is made: what is a multiple of 24 is one of 8.
 
 Cost: a handful of terms; some fifty more where numbers reach 10**16.
 """
@@ -12,6 +13,7 @@ Cost: a handful of terms; some fifty more where numbers reach 10**16.
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import islice
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -27,6 +29,8 @@ MAX_DIVISOR = 2**32 - 1
 """The largest p of a divisor `p / 10**k`."""
 MAX_PLACES = 1000
 """The largest k of one."""
+MAX_TRIED = 200
+"""Mantissas that are tried before the core searches for one."""
 
 
 def _divisor(step: Exact) -> tuple[int, int]:
@@ -51,16 +55,108 @@ def plain_multiples(texts: NumberTexts, step: Exact) -> int:
     return int(texts.store.multiples(*_divisor(step)))
 
 
-def scientific_multiples(texts: NumberTexts, step: Exact, exponents: list[tuple[int, int]]) -> int:
-    """The normalised scientific forms without a sign that are multiples, or NOTHING.
+def scientific_multiples(
+    texts: NumberTexts,
+    step: Exact | None,
+    skipped: tuple[Exact, ...],
+    exponents: list[tuple[int, int]],
+) -> int:
+    """The normalised scientific forms without a sign of multiples of a step (None: all numbers)
+    that are multiples of none of some others, or NOTHING.
 
     Args:
         exponents: those to be considered, ranges on one side of zero.
 
     Raises:
-        LimitExceeded: the divisor has too many digits.
+        LimitExceeded: a divisor has too many digits.
     """
-    return int(texts.store.union(_scientific(texts, *_divisor(step), exponents)))
+    wanted = None if step is None else _divisor(step)
+    unwanted = [_divisor(each) for each in skipped]
+    divisors = unwanted if wanted is None else [wanted, *unwanted]
+    sizes = [divisor.bit_length() - places for divisor, places in divisors]
+    store = texts.store
+    parts: list[int] = []
+    for fraction in range(MAX_FRACTION + 1):
+        by_rests: dict[_Rests, list[tuple[int, int]]] = {}
+        for least, most in exponents:
+            # Below the first of these the digits do not reach far enough.
+            first = least if wanted is None else max(least, fraction - wanted[1])
+            while first <= most:
+                shift = first - fraction
+                rests = _rests(wanted, unwanted, shift)
+                # Powers of ten beyond the size of all divisors take nothing more from them.
+                last = first if any(shift < enough for enough in sizes) else most
+                if rests is not None:
+                    by_rests.setdefault(rests, []).append((first, last))
+                first = last + 1
+        for (rest, others), fitting in by_rests.items():
+            mantissa = _mantissa(texts, fraction, rest, others)
+            if mantissa != store.NOTHING:
+                parts.extend(
+                    store.concat([mantissa, texts.powers(first, last)])
+                    for first, last in _runs(fitting)
+                )
+    return int(store.union(parts))
+
+
+_Rests = tuple[int, tuple[int, ...]]
+"""What the digits of a mantissa must be a multiple of, and what of none."""
+
+
+def _rests(
+    wanted: tuple[int, int] | None, unwanted: list[tuple[int, int]], shift: int
+) -> _Rests | None:
+    """What is left to ask of digits m, no multiple of 10, that stand for m * 10**shift; None where
+    no digits will do.
+
+    Args:
+        wanted, unwanted: divisors, as `_divisor` gives them.
+    """
+    rest = 1 if wanted is None else _rest(*wanted, shift)
+    if rest is None:
+        return None
+    others = {other for each in unwanted if (other := _rest(*each, shift)) is not None}
+    if any(rest % other == 0 for other in others):
+        return None
+    fewest = [
+        other for other in others if not any(other % each == 0 for each in others if each != other)
+    ]
+    return rest, tuple(sorted(fewest))
+
+
+def _rest(divisor: int, places: int, shift: int) -> int | None:
+    """What m, no multiple of 10, must be a multiple of for m * 10**shift to be one of
+    `divisor / 10**places`; None if it never is."""
+    if shift + places < 0:
+        return None
+    rest = divisor // gcd(divisor, 10 ** min(shift + places, divisor.bit_length()))
+    return None if rest % 10 == 0 else rest
+
+
+def _mantissa(texts: NumberTexts, fraction: int, rest: int, others: tuple[int, ...]) -> int:
+    """Mantissas whose digits are a multiple of `rest` and of none of the others, or NOTHING."""
+    store = texts.store
+    mantissa = _normal_mantissa(texts, fraction)
+    found = _any_digits(fraction, rest, others)
+    if found is False:
+        return int(store.NOTHING)
+    parts = [mantissa]
+    if rest > 1:
+        parts.append(store.multiples(rest, fraction))
+    if others:
+        wrong = [store.multiples(other, fraction) for other in others]
+        parts.append(store.complement(store.union(wrong)))
+    term = int(store.intersect(parts))
+    return int(store.NOTHING) if found is None and store.is_empty(term) else term
+
+
+def _any_digits(fraction: int, rest: int, others: tuple[int, ...]) -> bool | None:
+    """Whether some mantissa is as asked; None when that is not seen at once."""
+    first = -(-(10**fraction) // rest) * rest
+    for digits in islice(range(first, 10 ** (fraction + 1), rest), MAX_TRIED):
+        if digits % 10 and all(digits % other for other in others):
+            return True
+    return False if first + MAX_TRIED * rest >= 10 ** (fraction + 1) else None
 
 
 def _normal_mantissa(texts: NumberTexts, fraction: int) -> int:
@@ -81,37 +177,6 @@ def normal_scientific(texts: NumberTexts) -> int:
     mantissa = store.concat([texts.nonzero, store.union([store.EMPTY, fraction])])
     powers = [texts.powers(*exponents) for exponents in texts.exponents()]
     return int(store.concat([mantissa, store.union(powers)]))
-
-
-def _scientific(
-    texts: NumberTexts, divisor: int, places: int, ranges: list[tuple[int, int]]
-) -> list[int]:
-    store = texts.store
-    parts: list[int] = []
-    for fraction in range(MAX_FRACTION + 1):
-        mantissa = _normal_mantissa(texts, fraction)
-        by_rest: dict[int, list[tuple[int, int]]] = {}
-        for least, most in ranges:
-            # Below the first of these the digits do not reach far enough.
-            first = max(least, fraction - places)
-            while first <= most:
-                # Powers of ten beyond the divisor's size take nothing more from it.
-                power = min(first - fraction + places, divisor.bit_length())
-                last = first if power < divisor.bit_length() else most
-                rest = divisor // gcd(divisor, 10**power)
-                by_rest.setdefault(rest, []).append((first, last))
-                first = last + 1
-        for rest, exponents in by_rest.items():
-            if rest % 10 == 0:
-                continue
-            fitting = mantissa
-            if rest > 1:
-                fitting = store.intersect([mantissa, store.multiples(rest, fraction)])
-                if store.is_empty(fitting):
-                    continue
-            for first, last in _runs(exponents):
-                parts.append(store.concat([fitting, texts.powers(first, last)]))
-    return parts
 
 
 def _runs(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ A bound costs a few terms for each of its digits; everything is made once for ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
@@ -217,8 +217,10 @@ class NumberTexts:
         return MIN_EXPONENT <= exponent <= MAX_EXPONENT
 
     def _body(self, bounds: Bounds, integer: bool, *, free: bool) -> int:
-        if integer and bounds.divides:
-            bounds = bounds.whole()
+        if bounds.divides:
+            bounds = (bounds.whole() if integer else bounds).reduced()
+            if bounds.skips_all:
+                return self.nothing
         if free and not integer and not bounds.divides:
             texts = self._free(bounds)
             if texts is not None:
@@ -268,30 +270,24 @@ class NumberTexts:
             above = Bounds(low, low_open, high, high_open)
             plain, scientific = self._decimals(above), self._scientific(above)
         if bounds.divides:
-            plain = self._divided(plain, bounds, plain_multiples)
+            plain = self._divided(plain, bounds)
             if scientific != self.nothing:
-                exponents = self._exponents_within(bounds)
-
-                def multiples(texts: NumberTexts, step: Exact) -> int:
-                    return scientific_multiples(texts, step, exponents)
-
-                scientific = int(self.store.intersect([scientific, normal_scientific(self)]))
-                scientific = self._divided(scientific, bounds, multiples)
+                multiples = scientific_multiples(
+                    self, bounds.step, bounds.skipped, self._exponents_within(bounds)
+                )
+                term = self.store.intersect([scientific, normal_scientific(self), multiples])
+                scientific = self.nothing if self.store.is_empty(term) else int(term)
         return self._or(plain, scientific)
 
-    def _divided(
-        self, within: int, bounds: Bounds, multiples: Callable[[NumberTexts, Exact], int]
-    ) -> int:
-        """The numbers among some texts without sign that are multiples as they should be."""
+    def _divided(self, within: int, bounds: Bounds) -> int:
+        """The plain numbers among some texts without sign that are multiples as they should be."""
         store = self.store
         parts = [within]
         if bounds.step is not None:
-            parts.append(multiples(self, bounds.step))
+            parts.append(plain_multiples(self, bounds.step))
         if bounds.skipped:
-            wrong = self._or(*[multiples(self, step) for step in bounds.skipped])
+            wrong = self._or(*[plain_multiples(self, step) for step in bounds.skipped])
             parts.append(store.complement(wrong))
-        if self.nothing in parts:
-            return self.nothing
         term = int(store.intersect(parts))
         return self.nothing if store.is_empty(term) else term
 

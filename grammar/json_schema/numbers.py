@@ -139,6 +139,22 @@ class Bounds:
         skipped = tuple(common_multiple(each, 1) for each in self.skipped)
         return replace(self, step=step, skipped=skipped)
 
+    @property
+    def skips_all(self) -> bool:
+        """Whether every multiple of `step` is one that is skipped."""
+        step = self.step
+        return step is not None and any(is_multiple(step, each) for each in self.skipped)
+
+    def reduced(self) -> Bounds:
+        """The same, without what of `skipped` is skipped anyway."""
+        step = self.step
+        fewest: dict[Exact, Exact] = {}
+        for each in sorted(self.skipped):
+            among = each if step is None else common_multiple(step, each)
+            if not any(is_multiple(among, other) for other in fewest):
+                fewest[among] = each
+        return replace(self, skipped=tuple(fewest.values()))
+
     def steps(self, *, integer: bool) -> tuple[Fraction, int, int] | None:
         """The numbers within as the multiples of a step, from the first to the last one; some of
         them are `skipped`. None where there is no end of them, or no step between them."""

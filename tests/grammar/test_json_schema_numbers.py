@@ -147,6 +147,37 @@ def test_multiples(data: st.DataObject) -> None:
         assert accepted == (within and multiple != negated), (schema, text)
 
 
+SMALL_STEPS = [2, 3, 5, 8, 24, 30, 100, 0.5, 0.25, 1.5, 0.3]
+
+
+@given(st.data())
+def test_several_multiples(data: st.DataObject) -> None:
+    """Steps that must and must not divide a number, on one another's multiples."""
+    steps = st.sampled_from(SMALL_STEPS)
+    wanted = data.draw(st.lists(steps, max_size=2))
+    unwanted = data.draw(st.lists(steps, min_size=not wanted, max_size=3))
+    integer = data.draw(st.booleans())
+    schema: dict[str, Any] = {"type": "integer" if integer else "number"}
+    schema["allOf"] = [{"multipleOf": step} for step in wanted]
+    schema["allOf"] += [{"not": {"multipleOf": step}} for step in unwanted]
+    language = recognizer(schema)
+    whole = [Fraction(repr(step)) for step in wanted]
+    skipped = [Fraction(repr(step)) for step in unwanted]
+    counts = data.draw(st.lists(st.integers(-60, 60), min_size=1, max_size=8))
+    powers = data.draw(st.lists(st.sampled_from([1, 10, 10**17, 10**20]), min_size=1, max_size=2))
+    values = [c * step * p for c in counts for step in [*wanted, *unwanted, 1] for p in powers]
+    for value in values:
+        exact = Fraction(repr(value))
+        valid = (
+            (not integer or exact.denominator == 1)
+            and all((exact / step).denominator == 1 for step in whole)
+            and not any((exact / step).denominator == 1 for step in skipped)
+        )
+        text = json.dumps(value).encode()
+        accepted = language is not None and language.accepts(text)
+        assert accepted == valid, (schema, text)
+
+
 @given(numbers, st.lists(numbers, max_size=5))
 def test_constants(constant: float, others: list[float]) -> None:
     language = recognizer({"const": constant})
