@@ -6,7 +6,8 @@
     numbers     exact values, bounds
     strings, formats, number_texts, multiples    scalar languages; idn, regex_format: two formats
     values      enum and const
-    positions, normal, merge, disjoint, negation, unevaluated    conjunctions and choices, by kind
+    positions, normal    conjunctions; branches, disjoint, negation, pruning, unevaluated: choices
+    merge, merge_objects    branches, by kind
     clauses, keeper, kept    choices about objects that are kept, not multiplied out
     arrays, objects, rules       positions to rules
     ready       what nearly every schema needs, made once

@@ -9,6 +9,7 @@ it, a least fixpoint over the members that shapes require, and INFINITE where th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from grammaton.errors import UnsatisfiableGrammar
@@ -17,6 +18,10 @@ from grammaton.grammar.json_schema.nodes import Node
 from grammaton.grammar.json_schema.strings import KeySort
 
 INFINITE = 1 << 30
+MAX_DUTIES = 6
+"""Members of different sorts that one array or object may have to contain."""
+FEW_DUTIES = 2
+"""So many of them are looked at in a relaxed normal form."""
 
 
 class Duty(NamedTuple):
@@ -24,6 +29,11 @@ class Duty(NamedTuple):
 
     least: int
     most: int | None
+
+
+def subsets(numbers: list[int]) -> list[tuple[int, ...]]:
+    """All subsets, the empty one first."""
+    return [some for size in range(len(numbers) + 1) for some in combinations(numbers, size)]
 
 
 class ArrayShape:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class StringFacts(NamedTuple):
-    """A conjunction: lengths, patterns and formats, those it lacks, values it is not."""
+    """A conjunction: lengths, patterns and formats, those it lacks, values it is not, and terms of
+    decoded texts that it is within."""
 
     min: int = 0
     max: int | None = None
@@ -37,11 +38,12 @@ class StringFacts(NamedTuple):
     missing: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
+    within: tuple[int, ...] = ()
 
     @property
     def plain(self) -> bool:
         """Whether lengths are all that is said."""
-        return not (self.patterns or self.formats or self.missing or self.wrong or self.excluded)
+        return not any(self[2:])
 
     @property
     def irregular(self) -> str | None:
@@ -157,6 +159,7 @@ class StringTexts:
         store = self.store
         parts = [self.format(name) for name in facts.formats]
         parts.extend(self.pattern(pattern) for pattern in facts.patterns)
+        parts.extend(facts.within)
         if facts.min or facts.max is not None:
             parts.append(store.repeat(self.pieces.any_char, facts.min, facts.max))
         denied = [self.format(name) for name in facts.wrong]

@@ -10,11 +10,12 @@ import itertools
 import json
 import resource
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from grammaton import errors
 from grammaton._core import Recognizer
@@ -94,6 +95,15 @@ def test_300_optional_properties(order: Any) -> None:
     assert not language.accepts(b'{"p300":1}')
 
 
+def test_large_bounds_are_not_unrolled() -> None:
+    few = len(grammar_from_json_schema({"type": "string"})[0]) + 100
+    assert len(grammar_from_json_schema({"type": "string", "maxLength": 100_000})[0]) < few
+    nested: dict[str, Any] = {"type": "integer"}
+    for _ in range(3):
+        nested = {"type": "array", "minItems": 50_000, "maxItems": 100_000, "items": nested}
+    assert len(grammar_from_json_schema(nested)[0]) < few
+
+
 def test_10000_strings() -> None:
     language = recognizer({"enum": [f"value-{i:05}" for i in range(10_000)]})
     assert language.accepts(b'"value-00000"')
@@ -121,6 +131,26 @@ def _tree(keywords: list[str], depth: int, places: Iterator[int]) -> dict[str, A
         return {"required": [f"k{place}"], "properties": {f"q{place % 7}": {"maximum": place}}}
     keyword = keywords[depth % len(keywords)]
     return {keyword: [_tree(keywords, depth - 1, places) for _ in range(2)]}
+
+
+def _subsets(states: int) -> dict[str, Any]:
+    """Schemas that meet in 2**states ways: those of an automaton, made deterministic."""
+
+    def ref(i: int) -> dict[str, Any]:
+        return {"$ref": f"#/$defs/q{i}"}
+
+    first = {"properties": {"a": {"allOf": [ref(0), ref(1)]}, "b": ref(0)}}
+    others = {f"q{i}": {"properties": {"a": ref(i + 1), "b": ref(i + 1)}} for i in range(1, states)}
+    last = {f"q{states}": {"required": ["z"]}}
+    return {"$defs": {"q0": first, **others, **last}, "$ref": "#/$defs/q0"}
+
+
+def _nested(keywords: list[str], depth: int, leaf: Callable[[int], Any]) -> dict[str, Any]:
+    """Choices within each other, one schema beside each."""
+    schema = leaf(depth)
+    for i in range(depth):
+        schema = {keywords[i % len(keywords)]: [leaf(i), schema]}
+    return dict(schema)
 
 
 def _doubled(keyword: str) -> dict[str, Any]:
@@ -160,11 +190,14 @@ def _watchdog() -> Iterator[None]:
         _tree(["anyOf", "allOf", "oneOf"], 10, itertools.count()),
         _tree(["allOf", "anyOf"], 12, itertools.count()),
         _doubled("oneOf"),
+        _subsets(30),
+        _nested(["oneOf"], 20, lambda i: {"required": [f"k{i}"]}),
         '{"description": "' + "x" * 10_000_000 + '"}',
     ],
     ids=[
         *("deep text", "deep constant", "anyOf bomb", "huge integer", "long digits", "huge power"),
-        *("tree of choices", "tree of anyOf", "doubled oneOf", "10 MB"),
+        *("tree of choices", "tree of anyOf", "doubled oneOf"),
+        *("mutual recursion", "20 oneOf", "10 MB"),
     ],
 )
 def test_bombs_meet_a_limit(schema: object) -> None:
@@ -176,6 +209,12 @@ def test_bombs_meet_a_limit(schema: object) -> None:
 def test_what_only_looks_like_a_bomb() -> None:
     assert recognizer(_doubled("allOf")).accepts(b"5")
     assert recognizer(_doubled("anyOf")).accepts(b"5")
+    mixed = _nested(["anyOf", "allOf", "oneOf"], 20, lambda i: {"required": [f"k{i}"]})
+    language = recognizer(mixed, key_order="any")
+    validator = Draft202012Validator(mixed)
+    for keys in ([], ["k0"], ["k19"], ["k0", "k1"], ["k18", "k17", "k3"], ["k16", "k20", "k19"]):
+        value = dict.fromkeys(keys, 1)
+        assert language.accepts(json.dumps(value).encode()) == validator.is_valid(value)
 
 
 def test_deep_schemas_as_data() -> None:

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from grammaton._core import Recognizer
 from grammaton.errors import LimitExceeded, UnsatisfiableGrammar, UnsupportedKeyword
-from grammaton.grammar.json_schema import grammar_from_json_schema, normal
+from grammaton.grammar.json_schema import branches, grammar_from_json_schema
 
 KEYS = "abcd"
 VALUES: list[Any] = [1, 2, "x", {}, {"a": 1}, {"a": "x"}]
@@ -63,7 +63,7 @@ SCHEMAS = st.fixed_dictionaries(
 def test_kept_choices(order: Any, schema: dict[str, Any], data: st.DataObject) -> None:
     note(json.dumps(schema))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(normal, "KEPT_FROM", -1)
+        patch.setattr(branches, "KEPT_FROM", -1)
         try:
             language: Recognizer | None = Recognizer(
                 *grammar_from_json_schema(schema, key_order=order)
@@ -85,8 +85,59 @@ def test_kept_choices(order: Any, schema: dict[str, Any], data: st.DataObject) -
             _check_ahead(language, texts[0])
 
 
+STRINGS = st.sampled_from(
+    [
+        *({"pattern": "^a"}, {"pattern": "b"}, {"pattern": "^[^c]*$"}, {"minLength": 2}),
+        *({"maxLength": 2}, {"enum": ["", "ab", "c"]}, {"const": "ba"}, {"not": {"pattern": "a"}}),
+        *({"type": "string"}, {"format": "date"}, {"type": "null"}, True, False),
+    ]
+)
+STRING_CHOICES = st.recursive(
+    STRINGS,
+    lambda inner: st.builds(
+        lambda keyword, options: {keyword: options if keyword != "not" else options[0]},
+        st.sampled_from(["anyOf", "oneOf", "allOf", "not"]),
+        st.lists(inner, min_size=1, max_size=3),
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(STRING_CHOICES, min_size=1, max_size=4), st.data())
+def test_choices_about_strings(choices: list[Any], data: st.DataObject) -> None:
+    schema = {"type": "string", "allOf": choices}
+    note(json.dumps(schema))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(branches, "FEW_WAYS", 0)
+        try:
+            language: Recognizer | None = _language(schema)
+        except UnsatisfiableGrammar:
+            language = None
+    validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    texts = data.draw(st.lists(st.text("abc", max_size=4), max_size=10))
+    for text in ["", "a", "b", "c", "ab", "ba", "2024-02-29", *texts]:
+        accepted = language is not None and language.accepts(json.dumps(text).encode())
+        assert accepted == validator.is_valid(text), text
+
+
+def test_many_choices_about_strings_stay_one_term() -> None:
+    """Three patterns in each of eight choices, which multiply to 6,561."""
+    some = [[f"^.{{{i}}}{letter}" for letter in "abc"] for i in range(8)]
+    schema = {
+        "type": "string",
+        "maxLength": 200,
+        "allOf": [{"anyOf": [{"pattern": pattern} for pattern in each]} for each in some],
+    }
+    store, start = grammar_from_json_schema(schema)
+    assert len(store) < 20_000
+    language = Recognizer(store, start)
+    assert language.accepts(b'"abcabccbd"')
+    assert not language.accepts(b'"abcabcdb"')
+    assert not language.accepts(b'"abcabcc"')
+
+
 def test_one_of_with_nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(normal, "KEPT_FROM", -1)
+    monkeypatch.setattr(branches, "KEPT_FROM", -1)
     language = _language(
         {"type": "object", "oneOf": [{"not": {"required": ["a"]}}, {"required": ["b"]}, {}]}
     )

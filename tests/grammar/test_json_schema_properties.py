@@ -17,7 +17,7 @@ from jsonschema.validators import extend
 
 from grammaton._core import Recognizer
 from grammaton.errors import UnsatisfiableGrammar, UnsupportedKeyword
-from grammaton.grammar.json_schema import grammar_from_json_schema, normal
+from grammaton.grammar.json_schema import branches, grammar_from_json_schema
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -207,11 +207,11 @@ def texts_of(value: Any) -> list[bytes]:
     ]
 
 
-@pytest.mark.parametrize("few", [normal.FEW_BRANCHES, -1], ids=["multiplied", "pruned"])
+@pytest.mark.parametrize("few", [branches.FEW_BRANCHES, -1], ids=["multiplied", "pruned"])
 @given(data=st.data())
 def test_any_order_accepts_the_valid_and_stops_the_rest(few: int, data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(normal, "FEW_BRANCHES", few)
+        patch.setattr(branches, "FEW_BRANCHES", few)
         _check_any_order(data)
 
 
