@@ -1,0 +1,153 @@
+"""Grammars made to be slow, on a vocabulary of 129,280 tokens: the worst step of each.
+
+    python -m bench.hostile [--steps 16] [--only NAME ...] [--out bench/results]
+
+Each grammar is walked along tokens drawn from its masks, the longest of a few every second time, on
+three fresh constraints and vocabularies, so that no mask is there already. *first* is the first
+mask, *worst* the slowest accept and mask after it, both CPU milliseconds, the least of the three;
+no mask may take 20. Where a limit is met, it is named, and whether at compile or later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from bench.walks import vocabulary
+from grammaton import Grammar, LimitExceeded, Limits, Vocabulary, compile
+
+FRESH = 3
+WORST_MS = 20.0
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.hostile", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--steps", type=int, default=16)
+    parser.add_argument("--only", nargs="+", choices=HOSTILE, default=list(HOSTILE))
+    parser.add_argument("--out", type=Path, default=Path("bench/results"))
+    options = parser.parse_args(arguments)
+    tokens = vocabulary()
+    lines = [
+        "# Grammars made to be slow",
+        "",
+        f"`python -m bench.hostile`: CPU ms on 129,280 tokens, {options.steps} steps; what is"
+        " measured: its docstring.",
+        "",
+        "| grammar | first | worst | |",
+        "|---|--:|--:|---|",
+    ]
+    for name in options.only:
+        lines.append(f"| {name} | {measured(HOSTILE[name], tokens, options.steps)} |")
+        print(lines[-1], flush=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "hostile.md").write_text("\n".join(lines) + "\n")
+
+
+def measured(make: Callable[[], Grammar], tokens: Vocabulary, steps: int) -> str:
+    """The cells of one grammar."""
+    walks = []
+    for _ in range(FRESH):
+        fresh = tokens.with_limits(Limits())
+        fresh.index.stats()
+        try:
+            walks.append(walk(make(), fresh, steps))
+        except LimitExceeded as error:
+            return f"| | refused at compile: {error}".replace("\n", " ")
+    if any(stopped for _, stopped in walks):
+        met = next(stopped for _, stopped in walks if stopped)
+        return f"| | **{met}**"
+    firsts, *rest = np.min([times for times, _ in walks], axis=0) * 1e3
+    worst = max(rest, default=0.0)
+    return f"{firsts:.1f} | {worst:.1f} | {'**over**' if max(firsts, worst) > WORST_MS else ''}"
+
+
+def walk(grammar: Grammar, tokens: Vocabulary, steps: int) -> tuple[list[float], str]:
+    """CPU seconds of the first mask and of each step, and the limit that ended them; "" for none.
+
+    Raises:
+        LimitExceeded: it can't be compiled.
+    """
+    matcher = compile(grammar, tokens).matcher()
+    out = np.zeros(tokens.mask_words, dtype=np.int32)
+    rng = random.Random(1)
+    times: list[float] = []
+    token: int | None = None
+    for number in range(steps):
+        start = time.thread_time()
+        try:
+            if token is not None:
+                matcher.accept(token)
+            matcher.fill_mask(out)
+        except LimitExceeded as error:
+            return times, f"limit at step {number}: {error}"
+        times.append(time.thread_time() - start)
+        allowed = np.flatnonzero(np.unpackbits(out.view(np.uint8), bitorder="little"))
+        some = [id_ for id_ in rng.choices(allowed.tolist(), k=8) if tokens.token_bytes(id_)]
+        if not some:
+            break
+        token = some[0] if number % 2 else max(some, key=lambda i: len(tokens.token_bytes(i)))
+    return times, ""
+
+
+def _regex(pattern: str, *, search: bool = False) -> Callable[[], Grammar]:
+    return lambda: Grammar.from_regex(pattern, search=search)
+
+
+def _string(**keywords: object) -> Callable[[], Grammar]:
+    return lambda: Grammar.from_json_schema({"type": "string", **keywords})
+
+
+def _all_of(*patterns: str) -> Callable[[], Grammar]:
+    def made() -> Grammar:
+        grammar = Grammar.from_regex(patterns[0])
+        for pattern in patterns[1:]:
+            grammar &= Grammar.from_regex(pattern)
+        return grammar
+
+    return made
+
+
+def _enum() -> list[str]:
+    rng = random.Random(5)
+    return [f"the same beginning {''.join(rng.choices('ab', k=14))}{i}" for i in range(10_000)]
+
+
+HOSTILE: dict[str, Callable[[], Grammar]] = {
+    "(a or b)*a(a or b){20}": _regex("(a|b)*a(a|b){20}"),
+    ".*a.{20}": _regex(".*a.{20}"),
+    "not .*a.{20}": lambda: ~Grammar.from_regex(".*a.{20}"),
+    ".{0,1000}x.{0,1000}": _regex(".{0,1000}x.{0,1000}"),
+    "& of three counts": _all_of("(ab|a|b){0,60}c", "(a|b|c){3,50}", "(ab?|b|c)*"),
+    "& of three places": _all_of(".*a.{12}b.*", ".*[0-9].{10}x.*", ".*(foo|bar).{6}q.*"),
+    "password by look-ahead": _regex(r"(?=.*a)(?=.*\d)(?=.*[A-Z])(?!.*\s\s).{8,100}"),
+    "enum of 10,000": lambda: Grammar.from_choices(_enum()),
+    "enum of 10,000, JSON": lambda: Grammar.from_json_schema({"enum": _enum()}),
+    "(?:\\S+\\s+){0,50}\\S+": _regex(r"(?:\S+\s+){0,50}\S+"),
+    "the same, JSON": _string(pattern=r"^(?:\S+\s+){0,50}\S+$"),
+    "nested counts": _regex("((((a{0,9}b){0,9}c){0,9}d){0,9}e){0,9}f"),
+    "nested counts of \\w": _regex(r"(((\w{1,30}\s?){1,30}[,;]?){1,30}\n){1,30}"),
+    "rounds that look behind": _regex(r"( .{1,2}(?<=a)|\w|(|#.|b|[aé])){1,30}(|x+y)a", search=True),
+    "rounds that look ahead": _regex(r"((?!foo).|(?=b)\w\w|x){1,40}"),
+    "not (.{3,7}a){2,20}": lambda: (
+        ~Grammar.from_regex("(.{3,7}a){2,20}") & Grammar.from_regex(r"\w{0,90}")
+    ),
+    "a before the last 12, JSON": _string(
+        pattern="^(a|b)*a(a|b){12}$", minLength=14, maxLength=300
+    ),
+    "three patterns, JSON": _string(
+        allOf=[{"pattern": "a.{8}b"}, {"pattern": "[0-9].{9}x"}, {"pattern": "q.{7}z"}]
+    ),
+    "600 optional parts": _regex("(?:a?){300}a{300}"),
+}
+
+
+if __name__ == "__main__":
+    main()

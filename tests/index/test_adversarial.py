@@ -1,0 +1,90 @@
+"""Grammars made to be slow: every step within bounds of work, or a typed limit at compile.
+
+Work is counted, not timed: trie nodes visited, terms made, operands of unions joined. The bounds
+are some three times the most that a step takes now on this vocabulary of 1,300 tokens (terms: what
+10,000 texts of JSON are, once). `python -m bench.hostile` has the CPU time on a real vocabulary.
+"""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import numpy as np
+import pytest
+
+from grammaton import Constraint, Grammar, LimitExceeded, Limits, Vocabulary, compile
+
+LETTERS = b"abcx1 .,"
+TOKENS = [
+    *(bytes([byte]) for byte in range(256)),
+    *(bytes(word) for length in (2, 3) for word in product(LETTERS, repeat=length)),
+    *(bytes(word) for word in product(b"ab", repeat=9)),
+    "é".encode(), "漢".encode(), b'",', b'":', b" the same beginning",
+]  # fmt: skip
+VOCABULARY = Vocabulary([b"", *TOKENS], eos_token_ids=0)
+BOUNDS = (6_000, 30_000, 60_000)
+"""Trie nodes, terms, operands."""
+
+
+def regex(pattern: str, *, search: bool = False) -> Grammar:
+    return Grammar.from_regex(pattern, search=search)
+
+
+def enum(count: int) -> list[str]:
+    """Texts that begin alike."""
+    rng = random.Random(5)
+    return [
+        f" the same beginning{''.join(rng.choices('ab', k=14))}{number}" for number in range(count)
+    ]
+
+
+HOSTILE = {
+    "the a before the last 20": lambda: regex("(a|b)*a(a|b){20}"),
+    "an x in between": lambda: regex(".{0,1000}x.{0,1000}"),
+    "three-way &": lambda: regex("(ab|a|b){0,60}c") & regex("(a|b|c){3,50}") & regex("(ab?|b|c)*"),
+    "enum": lambda: Grammar.from_choices(enum(10_000)),
+    "enum of JSON": lambda: Grammar.from_json_schema({"enum": enum(10_000)}),
+    "words": lambda: regex(r"(?:\S+\s+){0,50}\S+"),
+    "words of JSON": lambda: Grammar.from_json_schema(
+        {"type": "string", "pattern": r"^(?:\S+\s+){0,50}\S+$"}
+    ),
+    "nested counts": lambda: regex("((((a{0,9}b){0,9}c){0,9}x){0,9}1){0,9}a"),
+    "nested counts of classes": lambda: regex(r"(((\w{1,30} ?){1,30}[,.]?){1,30}x){1,30}"),
+    "rounds that look behind": lambda: regex(
+        r"( .{1,2}(?<=a)|\w|(|#.|b|[aé])){1,30}(|x+y)a", search=True
+    ),
+    "optional parts": lambda: regex("(?:a?){300}a{300}"),
+}
+
+
+def work(constraint: Constraint) -> tuple[int, int, int]:
+    stats = constraint.stats()
+    nodes = stats["walk_nodes"] + stats["study_nodes"] + stats["pair_nodes"]
+    return nodes, stats["terms"], stats["operands_joined"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_each_step_is_bounded(name: str) -> None:
+    constraint = compile(HOSTILE[name](), VOCABULARY)
+    for seed in range(3):
+        rng, matcher = random.Random(seed), constraint.matcher()
+        before = work(constraint)
+        for _ in range(25):
+            mask = matcher.mask()
+            after = work(constraint)
+            done = [new - old for new, old in zip(after, before, strict=True)]
+            assert all(spent <= most for spent, most in zip(done, BOUNDS, strict=True)), done
+            before = after
+            allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+            ids = [token for token in allowed.tolist() if token]
+            if not ids:
+                break
+            assert matcher.accept(rng.choice(ids))
+
+
+def test_what_is_too_hard_is_refused_when_it_is_compiled() -> None:
+    """Whether anything is in all three takes a search of some ten million states."""
+    parts = [regex(pattern) for pattern in (".*a.{12}b.*", ".*[0-9].{10}x.*", ".*(fo|ba).{6}q.*")]
+    with pytest.raises(LimitExceeded, match="max_step_terms"):
+        compile(parts[0] & parts[1] & ~parts[2], VOCABULARY, limits=Limits(max_step_terms=5_000))
