@@ -347,7 +347,9 @@ bool TermStore::is_empty(Term t) {
     }
     case Kind::Union: {
       const std::vector<Term> items(list(n.a).begin(), list(n.a).end());
-      empty = std::ranges::all_of(items, [this](Term u) { return is_empty(u); });
+      // Those that can't be empty are asked first: the others take a search.
+      empty = std::ranges::all_of(items, [this](Term u) { return has(u, kMaybeEmpty); }) &&
+              std::ranges::all_of(items, [this](Term u) { return is_empty(u); });
       break;
     }
     case Kind::Repeat:

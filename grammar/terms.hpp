@@ -530,6 +530,7 @@ class TermStore {
   bool append_single(Term t, std::string& text) const;
   std::vector<std::string> choices(Term t, std::size_t most) const;
   bool may_be_keys(Term t) const;
+  std::size_t count_texts(Term t, std::size_t most) const;
   bool list_texts(Term t, std::string prefix, std::size_t most,
                   std::vector<std::string>& out) const;
   bool add_entries(Term t, std::size_t most, std::vector<KeyEntry>& entries) const;
