@@ -157,7 +157,7 @@ bool LetterRegions::keeps(Term t, const Letters& letters) {
   const bool beyond_ascii = !letters.only_ascii();
   reached_.assign(1, t);
   for (std::size_t i = 0; i < reached_.size(); ++i) {
-    if (reached_.size() > kMostReached) return false;
+    if (reached_.size() > kMostReached || store_.has(reached_[i], kHasNoSplit)) return false;
     const LetterRow& from = row(reached_[i], beyond_ascii);
     if (!letters.within(from.live)) return false;
     for (const Edge& edge : from.edges) {
