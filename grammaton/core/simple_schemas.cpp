@@ -447,16 +447,19 @@ bool SimpleSchemas::parse_choices(std::uint32_t number, const char* keyword, nb:
 bool SimpleSchemas::set_choices(Schema& schema) {
   unsigned kinds = 0;
   unsigned count = 0;
+  unsigned depth = 0;
   for (const std::uint32_t choice : schema.choices) {
     const unsigned more = schemas_[choice].kinds;
     const unsigned allowed = schema.excludes ? 0U : unsigned{kArray} | kObject;
     if ((more & ~schema.kinds) != 0 || (more & kinds & ~allowed) != 0) return false;
     kinds |= more;
     count += schemas_[choice].choice_count;
+    depth = std::max(depth, schemas_[choice].choice_depth);
   }
   schema.kinds = static_cast<std::uint8_t>(kinds);
   schema.choice_count = count;
-  return count <= kMostChoices;
+  schema.choice_depth = depth + 1;
+  return count <= kMostChoices && depth < kMostDepth;
 }
 
 // Whether a schema may be a resource of its own within the document, whose references Python

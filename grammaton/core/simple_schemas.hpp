@@ -129,8 +129,9 @@ class SimpleSchemas {
     Term object_term = kNone;
     std::vector<std::uint32_t> choices;  // schemas, any of which holds; without other facts
     std::uint32_t choice_count = 1;      // those within choices counted
-    bool excludes = false;               // just one of them holds
-    nb::object position;                 // of an opaque one, once it is met
+    std::uint32_t choice_depth = 0;
+    bool excludes = false;  // just one of them holds
+    nb::object position;    // of an opaque one, once it is met
     Term term = kNone;
   };
   struct Body {

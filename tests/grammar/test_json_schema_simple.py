@@ -253,6 +253,13 @@ def test_choices(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
             agree({"properties": {"x": {word: choices, **more}}}, {}, monkeypatch)
 
 
+def test_deep_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    for count in (20, 1000):
+        chain = {str(i): {"anyOf": [{"$ref": f"#/$defs/{i - 1}"}]} for i in range(1, count)}
+        links = {f"p{i}": {"$ref": f"#/$defs/{i}"} for i in range(count)}
+        agree({"$defs": {"0": {"type": "object"}, **chain}, "properties": links}, {}, monkeypatch)
+
+
 def test_deep_and_circular_references() -> None:
     deep: dict[str, Any] = {"type": "string"}
     for _ in range(900):
