@@ -361,7 +361,12 @@ class ProductiveRules {
   bool search(Rule rule, Param param) {
     std::shared_ptr<const TemplateFacts>& facts = facts_[rule];
     if (facts == nullptr) facts = template_facts(source_, rule);
-    const EndOracle oracle{[this](const Alternative& alternative) { return present(alternative); },
+    const EndOracle oracle{[this, rule](const Alternative& alternative) {
+                             // Searches ask each other, and a "no" that rests on an open question
+                             // is asked again.
+                             if (++tries_ > source_.max_tries()) throw source_.too_many_tries(rule);
+                             return present(alternative);
+                           },
                            [this](Rule plain) -> bool { return of_[plain]; },
                            [this](Call call) {
                              return templates_that_end_.contains(call) ? std::optional(true)
@@ -385,6 +390,7 @@ class ProductiveRules {
   std::vector<std::uint8_t> known_;
   std::uint64_t search_limit_ = kShortSearch;
   bool gave_up_ = false;
+  std::uint64_t tries_ = 0;         // of all searches
   std::uint64_t cut_short_ = 0;     // how often a question met itself
   std::set<Call> templates_asked_;  // searches under way
   std::set<Call> templates_that_end_;
