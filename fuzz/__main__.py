@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from grammaton.fuzz.ecma_patterns import Ecma
 from grammaton.fuzz.kept import check_kept
+from grammaton.fuzz.lalr import Lalr
 from grammaton.fuzz.languages import Languages
 from grammaton.fuzz.matcher import Matchers
 from grammaton.fuzz.patterns import Patterns
@@ -27,7 +28,15 @@ from grammaton.fuzz.vocabularies import Vocabularies
 
 TARGETS: dict[str, Target] = {
     target.name: target
-    for target in (Patterns(), Ecma(), Languages(), Schemas(), Matchers(), Vocabularies())
+    for target in (
+        Patterns(),
+        Ecma(),
+        Languages(),
+        Schemas(),
+        Lalr(),
+        Matchers(),
+        Vocabularies(),
+    )
 }
 
 

@@ -21,8 +21,9 @@ from typing import Literal
 from grammaton import Grammar, Indenter
 
 FOLDER = Path(__file__).parent
-Notation = Literal["lark", "gbnf", "ebnf"]
-NOTATIONS: tuple[Notation, ...] = ("lark", "gbnf", "ebnf")
+Notation = Literal["lark", "lalr", "gbnf", "ebnf"]
+"""`lalr`: a Lark grammar that is read as Lark's LALR parser with its contextual lexer reads it."""
+NOTATIONS: tuple[Notation, ...] = ("lark", "lalr", "gbnf", "ebnf")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Sample:
         """Reads it."""
         if self.notation == "lark":
             return Grammar.from_lark(self.source, indenter=INDENTERS.get(self.name))
+        if self.notation == "lalr":
+            return Grammar.from_lark(self.source, parser="lalr", lexer="contextual")
         if self.notation == "gbnf":
             return Grammar.from_gbnf(self.source)
         return Grammar.from_ebnf(self.source)
@@ -98,6 +101,12 @@ def _check_lua(text: str) -> None:
         raise SyntaxError(result[1])
 
 
+def _check_lalr_c(text: str) -> object:
+    """Lark itself: what it parses is what the grammar is."""
+    source = (FOLDER / "lalr_c.lalr").read_text(encoding="utf-8")
+    return importlib.import_module("lark").Lark(source, parser="lalr").parse(text)
+
+
 def _check_regex(text: str) -> object:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # possible set differences in future versions of Python
@@ -107,6 +116,8 @@ def _check_regex(text: str) -> object:
 CHECKS: dict[str, Callable[[str], object]] = {
     "arithmetic": _check_arithmetic,
     "json": json.loads,
+    "lalr_c": _check_lalr_c,
+    "lalr_json": json.loads,
     "lua": _check_lua,
     "python": _check_python,
     "regex": _check_regex,
@@ -124,6 +135,17 @@ TEXTS: dict[str, tuple[str, ...]] = {
         '{"name": "Ada \\u0041\\n", "tags": ["x", "é", "日本語"], "n": [1, -2.5e+10, 0]}',
         '[[[[[]]]], {"a": {"b": {"c": null}}, "d": [true, false]}]\n',
         '{\n  "id": 12345,\n  "text": "A longer text, as models write them: with commas."\n}',
+    ),
+    "lalr_c": (
+        "/* the greatest\n   common divisor */\nint gcd(int a, int b) {\n    // as Euclid has it\n"
+        "    while (b != 0) {\n        int rest = a % b;\n        a = b;\n        b = rest;\n"
+        "    }\n    return a;\n}\n",
+        'void main() { char* whiles = "a \\"quoted\\" text"; if (ifs(1.5) && !done) print(whiles);'
+        " else if (a <= -b || (c + d) * 2 == 7) return; else { return 3; } }",
+    ),
+    "lalr_json": (
+        '{"name": "Ada \\u0041\\n", "tags": ["x", "é", "日本語"], "n": [1, -2.5e+10, 0]}',
+        '[[[[[]]]], {"a": {"b": {"c": null}}, "d": [true, false]}]\n',
     ),
     "lua": (
         "local function fib(n)\n  if n < 2 then\n    return n\n  end\n  "

@@ -9,6 +9,7 @@ mask, timed together.
 - *cold*: masks of the first walk over each text, on a constraint that is fresh for each text.
 - *warm*: of the second walk on it.
 
+Grammars named `lalr_…` are Lark's LALR parser with its contextual lexer; peers read what they can.
 llguidance reads Lark grammars as they are and the others by its own translation from GBNF;
 XGrammar reads what `Grammar.to_gbnf` prints, where GBNF can say it. Times are CPU seconds of the
 thread, each the least over the repeats, which start from fresh vocabularies. A text that an engine
@@ -29,7 +30,7 @@ from tokenizers import Tokenizer
 from bench import peers
 from bench.grammars import Sample, load_all
 from bench.walks import EOS_TOKEN_ID, tokenizer_path
-from grammaton import GrammatonError, UnsupportedKeyword, Vocabulary
+from grammaton import GrammatonError, Vocabulary
 
 
 class Grammaton(peers.Grammaton):
@@ -51,7 +52,7 @@ class LLGuidance(peers.LLGuidance):
         source = schema.source
         if schema.notation == "ebnf":
             source = _gbnf(schema)
-        if schema.notation != "lark":
+        if schema.notation not in ("lark", "lalr"):
             source = any_to_lark(source)
         matcher = self._matcher(
             self._tokenizer, self._matcher.grammar_from_lark(source), log_level=0
@@ -82,7 +83,7 @@ ENGINES: dict[str, Callable[[list[bytes], dict[str, int], bool], peers.Peer]] = 
 def _gbnf(sample: Sample) -> str:
     try:
         return sample.grammar().to_gbnf()
-    except UnsupportedKeyword as error:
+    except GrammatonError as error:
         raise peers.Refused(str(error)) from error
 
 
@@ -105,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from bench.grammars.generation import generate  # needs torch
 
         if not generate(
-            samples,
+            [sample for sample in samples if sample.notation != "lalr"],
             texts=options.texts,
             max_tokens=options.max_tokens,
             dtype=options.dtype,

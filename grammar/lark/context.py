@@ -191,17 +191,15 @@ class _Context(Product[State]):
         """The texts of a term by which sets their last character is in."""
         if not self._looked_back_for:
             return [(last, term)]
-        found = [(frozenset[Ranges](), self._settling.some(term))]
+        found = [(frozenset[Ranges](), term)]
         for ranges in self._looked_back_for:
-            ending = self._settling.ending_in(ranges)
             found = [
-                split
+                (held | {ranges} if inside else held, half)
                 for held, part in found
-                for split in (
-                    (held | {ranges}, self._settling.meet(part, ending)),
-                    (held, self._settling.without(part, ending)),
+                for inside, half in zip(
+                    (True, False), self._settling.by_last(part, ranges), strict=True
                 )
-                if split[1] != self._store.NOTHING
+                if half != self._store.NOTHING
             ]
         if self._store.is_nullable(term):
             found.append((last, self._store.EMPTY))

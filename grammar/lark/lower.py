@@ -50,6 +50,7 @@ from grammaton.grammar.lark.nodes import (
     Text,
     Use,
 )
+from grammaton.grammar.lark.split import split
 from grammaton.grammar.lark.terminals import Terminal, Terminals
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ class _Lowering:
             raise GrammarError(f"no rule of the grammar uses {indenter.newline}, its newline")
         whole, span = newline
         anything = store.repeat(store.chars([(0, 0x10FFFF)]), 0, None)
-        lines = store.intersect([whole, store.concat([anything, store.literal(b"\n")])])
+        lines, _ = split(store, whole, ((0x0A, 0x0A),), first=False)
         if not self._goes_on(lines, [(0x20, 0x20)], whole):
             raise span.error(
                 f"{indenter.newline} must match a line break and any blanks after it, as "

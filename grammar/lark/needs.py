@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from grammaton.grammar.lark.split import split
 from grammaton.grammar.regex.ranges import ANY, Ranges, intersect, invert
 
 if TYPE_CHECKING:
@@ -61,16 +62,9 @@ class Settling:
             ]
         return found
 
-    def ending_in(self, ranges: Ranges) -> int:
-        """The texts whose last character is one of a set."""
-        return self.store.concat([self._anything, self.store.chars(ranges)])
-
-    def some(self, term: int) -> int:
-        """The texts of a term but the empty one."""
-        store = self.store
-        if not store.is_nullable(term):
-            return term
-        return store.intersect([term, store.complement(store.EMPTY)])
+    def by_last(self, term: int, ranges: Ranges) -> tuple[int, int]:
+        """The texts whose last character is one of a set, and those where it is another."""
+        return split(self.store, term, ranges, first=False)
 
     def meet(self, term: int, other: int) -> int:
         """The texts of both terms; NOTHING when there are none."""
@@ -86,6 +80,12 @@ class Settling:
         single = self._single(term)
         if single is not None:
             return self._settle_character(single, need)
+        if len(need.chars) == 1:
+            inside, outside = split(store, term, need.chars[0], first=True)
+            settled = outside if need.negative else inside
+            empty = store.EMPTY if store.is_nullable(term) else store.NOTHING
+            found = [(settled, frozenset[After]()), (empty, frozenset({need}))]
+            return [(piece, left) for piece, left in found if piece != store.NOTHING]
         # along[k]: the texts of k characters that go along with the need so far.
         along = [
             store.concat([store.chars(ranges) for ranges in need.chars[:count]])

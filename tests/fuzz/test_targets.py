@@ -17,6 +17,7 @@ from grammaton.fuzz import (
     Counterexample,
     Fault,
     Target,
+    lalr,
     languages,
     matcher,
     schemas,
@@ -82,7 +83,8 @@ def plant(monkeypatch: pytest.MonkeyPatch, module: Any, **lies: Callable[..., An
 
 @EVERY_TARGET
 def test_nothing_is_found(name: str) -> None:
-    cases = CASES // 5 if name == "languages" else CASES  # whole languages take their time
+    # Whole languages take their time, and so does Lark.
+    cases = {"languages": CASES // 5, "lalr": CASES // 10}.get(name, CASES)
     report = search(TARGETS[name], seed=0, cases=cases)
     assert report.finding is None
     assert report.cases == cases
@@ -213,6 +215,7 @@ def test_other_exceptions_are_found(monkeypatch: pytest.MonkeyPatch, name: str) 
 
     monkeypatch.setattr(Grammar, "from_regex", fail)
     monkeypatch.setattr(Grammar, "from_json_schema", fail)
+    monkeypatch.setattr(Grammar, "from_lark", fail)
     assert found(name)[0] == "KeyError came out"
 
 
@@ -366,3 +369,28 @@ def test_the_command_replays_what_it_prints(
     assert main(replayed) == 0
     assert "everything holds" in capsys.readouterr().out
     assert main([*replayed[:-1], "{"]) == 2
+
+
+@pytest.mark.skipif(TARGETS["lalr"].lacks() is not None, reason="lark is not installed")
+@pytest.mark.parametrize(
+    ("lies", "kind"),
+    [
+        ({"mask": lambda true: np.zeros_like(true.mask())}, "a mask is not what can go on"),
+        ({"accept": lambda true, token: False}, "accept does not do as the mask says"),
+    ],
+)
+def test_faults_under_lalr_are_found(
+    monkeypatch: pytest.MonkeyPatch, lies: dict[str, Callable[..., Any]], kind: str
+) -> None:
+    plant(monkeypatch, lalr, **lies)
+    case = {
+        "grammar": "start: A+\nA: /a|ab/\n",
+        "lexer": "basic",
+        "texts": ["aa"],
+        "tokens": ["a", "b", "ab", " "],
+        "seed": 0,
+    }
+    failure = failure_of(TARGETS["lalr"], case)
+    assert failure is not None
+    assert failure[0] == kind
+    assert failure_of(TARGETS["lalr"], {**case, "grammar": "start: A\nA: /a*/\n"}) is None

@@ -26,8 +26,9 @@ from grammaton import (
     compile,
 )
 from grammaton._core import Constraint, Matcher
+from grammaton.fuzz.lalr import drawn
 from grammaton.grammar.lark.indenter import Indenter
-from tests.grammar.lalr_grammars import CHOSEN, drawn
+from tests.grammar.lalr_grammars import CHOSEN
 
 LIBRARY = Path(lark.__file__).parent / "grammars"
 Lexer = Literal["contextual", "basic"]

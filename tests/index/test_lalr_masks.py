@@ -18,7 +18,8 @@ import pytest
 
 from grammaton import Grammar, UnsatisfiableGrammar, Vocabulary, compile
 from grammaton._core import Matcher
-from tests.grammar.lalr_grammars import CHOSEN, drawn
+from grammaton.fuzz.lalr import drawn
+from tests.grammar.lalr_grammars import CHOSEN
 from tests.reference import mask_to_ids
 
 Lexer = Literal["contextual", "basic"]
