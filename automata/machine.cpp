@@ -15,6 +15,9 @@ constexpr int kFewFrames = 4;
 constexpr std::size_t kFewGroups = 16;
 // From here on it pays to remember the continuations of a part of a set.
 constexpr std::uint64_t kManyLinks = 16;
+// As many groups of closed sets are remembered: 2 MiB.
+constexpr std::size_t kMostClosedGroups = 262'144;
+constexpr std::uint32_t kAskedOnce = kNone - 1;
 
 }  // namespace
 
@@ -376,8 +379,59 @@ std::uint32_t Machine::rank(Term term) {
   }
 }
 
+// Most often one group may end, and none begins with a call: what follows is then what closes its
+// parents, which many bytes ask for, as those of a run of blanks do. With more groups to close the
+// calls of all have to be entered together, so that each is pushed once.
+bool Machine::close_known(Groups& groups) {
+  if (store_.remembers()) return false;
+  SetId parents = kEmptySet;
+  for (const Group& group : groups.items) {
+    if (store_.has(group.term, kFirstCall)) return false;
+    if (!store_.nullable(group.term)) continue;
+    if (parents != kEmptySet) return false;
+    parents = group.parents;
+  }
+  if (parents == kEmptySet) return true;
+  if (first_time(parents)) return false;
+  const Popped known = closed(parents);
+  groups.ended = groups.ended || known.ended;
+  for (std::uint32_t i = 0; i < known.count; ++i) {
+    const Group group = closed_groups_[known.begin + i];
+    add(groups, group.term, group.parents);
+  }
+  return true;
+}
+
+// What is asked for once is not kept: most sets of a walk are not met again.
+bool Machine::first_time(SetId set) {
+  if (set >= closed_of_.size()) closed_of_.resize(links_.size(), kNone);
+  if (closed_of_[set] != kNone) return false;
+  closed_of_[set] = kAskedOnce;
+  return true;
+}
+
+Machine::Popped Machine::closed(SetId set) {
+  if (closed_of_[set] != kAskedOnce) return closed_[closed_of_[set]];
+  if (closed_groups_.size() > kMostClosedGroups) {
+    closed_of_.assign(links_.size(), kNone);
+    closed_.clear();
+    closed_groups_.clear();
+  }
+  closing_.clear();
+  pop_closed(set, closing_);
+  close_calls(closing_);
+  indexed_ = false;
+  const Popped result{static_cast<std::uint32_t>(closed_groups_.size()),
+                      static_cast<std::uint32_t>(closing_.items.size()), closing_.ended};
+  closed_groups_.insert(closed_groups_.end(), closing_.items.begin(), closing_.items.end());
+  closed_of_[set] = static_cast<std::uint32_t>(closed_.size());
+  closed_.push_back(result);
+  return result;
+}
+
 void Machine::close(Groups& groups) {
   indexed_ = false;
+  if (close_known(groups)) return;
   // Pops first: no body is nullable, so what is pushed in this step is not popped in it.
   const std::size_t count = groups.items.size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -385,7 +439,11 @@ void Machine::close(Groups& groups) {
     if (store_.nullable(group.term)) pop_closed(group.parents, groups);
   }
   if (store_.remembers()) take_values(groups);
-  // Then calls, from the highest rank down: a term's parents are complete when its turn comes.
+  close_calls(groups);
+}
+
+void Machine::close_calls(Groups& groups) {
+  // From the highest rank down: a term's parents are complete when its turn comes.
   calling_.clear();
   const auto call_later = [&](std::size_t index) {
     // A caller on its own needs no rank, and most are.

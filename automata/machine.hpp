@@ -157,6 +157,10 @@ class Machine {
   SetId unite_all(std::span<const Group> parts);
   bool is_subset_but(SetId set, FrameId left_out, SetId of);
   void pop_closed(SetId set, Groups& out);
+  bool close_known(Groups& groups);
+  bool first_time(SetId set);
+  Popped closed(SetId set);
+  void close_calls(Groups& groups);
   Popped popped(SetId set);
   Popped gather(SetId set);
   std::uint32_t rank(Term term);
@@ -176,6 +180,10 @@ class Machine {
   std::vector<std::uint32_t> popped_of_;  // by set: an index into popped_
   std::vector<Popped> popped_;
   std::vector<Group> popped_groups_;
+  // The same with what those call, in closed_groups_: forgotten when they are many.
+  std::vector<std::uint32_t> closed_of_;
+  std::vector<Popped> closed_;
+  std::vector<Group> closed_groups_;
   std::vector<TermFacts> term_facts_;
   std::vector<TextLink> texts_{TextLink{kNoText, 0}};
   InternTable text_lookup_;
@@ -188,6 +196,7 @@ class Machine {
   std::vector<FrameId> path_;
   std::vector<std::pair<FrameId, SetId>> merging_;
   std::vector<Group> gathered_;
+  Groups closing_;
   Groups ended_;
 };
 

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "grammar/json_escapes.hpp"
+#include "index/remainders.hpp"
 #include "index/walk.hpp"
 
 namespace grammaton {
@@ -261,12 +262,20 @@ std::shared_ptr<const FrameMask> Walker::bounded_frame(Place place, const Bounde
   return index_.keep(
       key, measure(
                place, form, [&](Term term, Term meter) { return distances.of({term, meter}); },
-               distances.extensible()));
+               distances.extensible(), false));
+}
+
+// As going_on(): the reference has been measured, so it has not too many states.
+std::shared_ptr<FrameMask> Walker::measure_going_on(Place place, const Bounded& form) {
+  const Distances distances(store_, {form.reference, form.meter}, form.lifted, form.closed);
+  return measure(
+      place, form, [&](Term term, Term meter) { return distances.of({term, meter}); },
+      distances.extensible(), true);
 }
 
 std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
                                            const std::function<std::uint32_t(Term, Term)>& distance,
-                                           bool extensible) {
+                                           bool extensible, bool going_on) {
   const Trie& trie = *place.trie;
   const Trie::Node& top = trie.node(place.node);
   // Characters of whole tokens are known in the trie of the vocabulary only.
@@ -345,6 +354,9 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
     if (!ends) stack.push_back(next);
   };
   // As in study(): all but what characters begin that are not looped on.
+  std::vector<Word>& inside = studied_;  // all in the reference, in the end
+  inside.assign(words, 0);
+  Remainders remainders(trie, inside.data(), false, going_on);
   std::vector<Entry> passed;
   std::vector<std::uint32_t> others;
   const auto take_but_others = [&](const Visit& at) {
@@ -372,12 +384,16 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
       }
       done = below.subtree_entry_end;
       if (store_.nullable(at.term)) {
+        const bool goes_on = store_.step(at.term, trie.byte(other)) != kNothing;
         for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end)) {
           const std::string_view text = index_.token(entry.token).substr(entry.start);
           std::uint32_t items = at.items;
           for (std::uint32_t depth = here.depth + 1u; depth < below.depth; ++depth) {
-            if ((static_cast<std::uint8_t>(text[depth]) & 0xC0) == 0x80) continue;
-            passed.push_back({entry.token, entry.start + depth, ++items});
+            const auto byte = static_cast<std::uint8_t>(text[depth]);
+            if ((byte & 0xC0) == 0x80) continue;
+            ++items;
+            if (remainders.keeps(depth + 1 < below.depth || goes_on, byte))
+              passed.push_back({entry.token, entry.start + depth, items});
           }
         }
       }
@@ -428,27 +444,18 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
     if (!built.bits.empty()) bounds.by_slack[slack] = copy_bits(built.bits);
     bounds.others.insert(bounds.others.end(), built.listed.begin(), built.listed.end());
   }
-  std::vector<Word>& inside = studied_;  // all in the reference
-  inside.assign(words, 0);
   for (const TokenSetBuilder& built : by_slack) {
     for (std::size_t i = 0; i < built.bits.size(); ++i) inside[i] |= built.bits[i];
   }
   for (const ItemCounts::Taken& taken : bounds.others) set_bit(inside.data(), taken.token);
   for (const Entry& entry : unsure) set_bit(inside.data(), entry.token);
   auto mask = std::make_shared<FrameMask>();
-  std::vector<Entry> remainders;
-  for (const Visit& exit : exits) {
-    const Trie::Node& below = trie.node(exit.node);
-    for (const Entry& entry : trie.entries(below.entry_end, below.subtree_entry_end)) {
-      if (get_bit(inside.data(), entry.token)) continue;
-      remainders.push_back({entry.token, entry.start + below.depth, exit.items});
-    }
-  }
-  for (const Entry& entry : passed) {
-    if (!get_bit(inside.data(), entry.token)) remainders.push_back(entry);
-  }
+  for (const Visit& exit : exits)
+    remainders.add_exit(exit.node, store_.class_map(store_.row(exit.term)).live, exit.items);
+  for (const Entry& entry : passed) remainders.take(entry);
   const auto bytes_of = [this](std::uint32_t token) { return index_.token(token); };
-  if (!remainders.empty()) mask->rest = std::make_unique<Trie>(std::move(remainders), bytes_of);
+  remainders.finish(*mask, bytes_of);
+  if (going_on) return mask;
   if (!unsure.empty()) bounds.unsure = std::make_unique<Trie>(std::move(unsure), bytes_of);
   if (!longest.empty()) bounds.longest = std::make_unique<Trie>(std::move(longest), bytes_of);
   sort_by_items(bounds.others);
@@ -500,9 +507,9 @@ bool Walker::apply_bounded(Place place, const Group& group, std::size_t level, b
   }
   if (bounds.unsure) walk_plainly(*bounds.unsure, group, level, out);
   if (bounds.longest) walk_plainly(*bounds.longest, group, level, out);
-  if (mask->rest) {
+  if (mask->rest || !mask->exits.empty() || !mask->left_out.empty()) {
     const SetId after = machine_.push(form.rest, group.parents);
-    walk_after(*mask, *place.trie, after, level, {form.low, form.high}, out);
+    walk_after(*mask, {place, form.reference, &form}, after, level, {form.low, form.high}, out);
   }
   if (form.empty) {
     Groups& groups = groups_at(level);

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "index/remainders.hpp"
 #include "index/walk.hpp"
 
 namespace grammaton {
@@ -18,10 +19,8 @@ constexpr std::size_t kReadyCounts = 32;
 // Below a node with at least so many others it pays to ask whether all of them stay inside.
 constexpr std::uint32_t kKeptSubtree = 8;
 constexpr std::size_t kListedCounts = 256;
-// An exit below which at least so many tokens go on, and few are in the base, is no part of the
-// remainder trie: what follows is walked below its node (a space before 55,000 words).
-constexpr std::uint32_t kWideExit = 2048;
-constexpr std::size_t kMostWideExits = 64;
+// Added to a frame's hash for its remainders that go on.
+constexpr std::uint64_t kGoingOn = 1;
 
 // ItemCounts::most of tokens sorted so. It ends where hardly any token has more items, which is
 // cheaper to take out of the last one than to keep ready.
@@ -63,12 +62,27 @@ std::shared_ptr<const FrameMask> Walker::frame(Place place, Term t) {
   std::shared_ptr<const FrameMask> mask = known_frame(place, t);
   if (mask == nullptr) {
     ++stats_.frames_made;
-    mask = index_.keep({place.trie->uid(), place.node, store_.node(t).hash}, study(place, t));
+    mask =
+        index_.keep({place.trie->uid(), place.node, store_.node(t).hash}, study(place, t, false));
   }
   return mask;
 }
 
-std::shared_ptr<FrameMask> Walker::study(Place place, Term t) {
+// The remainders that the mask of a frame leaves out, and nothing else.
+std::shared_ptr<const FrameMask> Walker::going_on(const Source& source) {
+  Hash128 hash = store_.node(source.term).hash;
+  if (source.bounded != nullptr) hash.add(store_.node(source.bounded->meter).hash);
+  hash.add(kGoingOn);
+  const TokenIndex::Key key{source.place.trie->uid(), source.place.node, hash};
+  if (auto known = index_.find(key)) return known;
+  ++stats_.frames_made;
+  return index_.keep(key, source.bounded != nullptr
+                              ? measure_going_on(source.place, *source.bounded)
+                              : study(source.place, source.term, true));
+}
+
+// `going_on`: what going_on() says.
+std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on) {
   const Trie& trie = *place.trie;
   // Items are counted where t is X* q: each transition of t itself begins one, except into q.
   const Counted* form = counted_form(t);
@@ -140,6 +154,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t) {
     stack.push_back(deeper);
   };
   // Where the term loops on nearly all characters below: takes all but what other characters begin.
+  Remainders remainders(trie, bits.data(), counting, going_on);
   std::vector<Entry> passed;  // remainders at ends of the frame that are not visited
   std::vector<std::uint32_t> others;
   const auto take_but_others = [&](const Visit& at) {
@@ -173,10 +188,12 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t) {
       }
       done = below.subtree_entry_end;
       if (store_.nullable(at.term)) {
+        const bool goes_on = store_.step(at.term, trie.byte(other)) != kNothing;
         for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end)) {
           const std::string_view text = index_.token(entry.token).substr(entry.start);
           for (std::uint32_t depth = here.depth + 1u; depth < below.depth; ++depth) {
-            if ((static_cast<std::uint8_t>(text[depth]) & 0xC0) != 0x80)
+            const auto byte = static_cast<std::uint8_t>(text[depth]);
+            if ((byte & 0xC0) != 0x80 && remainders.keeps(depth + 1 < below.depth || goes_on, byte))
               passed.push_back({entry.token, entry.start + depth, 0});
           }
         }
@@ -218,32 +235,11 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t) {
   }
 
   auto mask = std::make_shared<FrameMask>();
-  std::vector<Entry> remainders;
-  for (const Visit& exit : exits) {
-    const Trie::Node& below = trie.node(exit.node);
-    const std::uint32_t tokens_below = below.subtree_entry_end - below.entry_end;
-    if (tokens_below >= kWideExit && mask->exits.size() < kMostWideExits) {
-      const auto entries = trie.entries(below.entry_end, below.subtree_entry_end);
-      const auto in_base = static_cast<std::size_t>(std::ranges::count_if(
-          entries, [&](const Entry& entry) { return get_bit(bits.data(), entry.token); }));
-      if (in_base * 4 < entries.size()) {
-        mask->exits.push_back({exit.node, exit.items});
-        continue;
-      }
-    }
-    for (const Entry& entry : trie.entries(below.entry_end, below.subtree_entry_end)) {
-      // In the base whatever follows, unless counting takes it out again.
-      if (!counting && get_bit(bits.data(), entry.token)) continue;
-      remainders.push_back({entry.token, entry.start + below.depth, exit.items});
-    }
-  }
-  for (const Entry& entry : passed) {
-    if (!get_bit(bits.data(), entry.token)) remainders.push_back(entry);
-  }
-  if (!remainders.empty()) {
-    mask->rest = std::make_unique<Trie>(
-        std::move(remainders), [this](std::uint32_t token) { return index_.token(token); });
-  }
+  for (const Visit& exit : exits)
+    remainders.add_exit(exit.node, store_.class_map(store_.row(exit.term)).live, exit.items);
+  for (const Entry& entry : passed) remainders.take(entry);
+  remainders.finish(*mask, [this](std::uint32_t token) { return index_.token(token); });
+  if (going_on) return mask;
   const bool dense = tokens.size() > kSparseTokens;
   if (counting) {
     sort_by_items(counts.inside);

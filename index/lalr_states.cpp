@@ -51,8 +51,7 @@ class LalrStates::Study {
   };
   struct Staying {
     std::vector<std::uint32_t> tokens;
-    std::map<OriginKey, LarkLexer::Origin> matched;
-    std::vector<std::uint32_t> nodes;
+    std::map<OriginKey, Matched> matched;
   };
 
   static OriginKey key(const LarkLexer::Origin& origin) {
@@ -118,8 +117,9 @@ class LalrStates::Study {
     Staying& group = *place;
     for (const Entry& entry : trie_.entries_at(node)) group.tokens.push_back(entry.token);
     if (!pending.any) return;
-    group.matched.try_emplace(key(pending.origin), pending.origin);
-    group.nodes.push_back(node);
+    Matched& matched = group.matched[key(pending.origin)];
+    matched.origin = pending.origin;
+    matched.nodes.push_back(node);
   }
 
   std::shared_ptr<const LexemeMask> finish() {
@@ -127,9 +127,12 @@ class LalrStates::Study {
     const std::size_t words = states_.index_.words();
     mask->memory = sizeof(LexemeMask);
     for (auto& [leads, group] : stays_) {
-      Stay stay{leads, nullptr, {}, {}, std::move(group.nodes)};
-      mask->memory += sizeof(Stay) + stay.nodes.size() * 4;
-      for (const auto& [unused, origin] : group.matched) stay.matched.push_back(origin);
+      Stay stay{leads, nullptr, {}, {}};
+      mask->memory += sizeof(Stay);
+      for (auto& [unused, matched] : group.matched) {
+        mask->memory += sizeof(Matched) + matched.nodes.size() * 4;
+        stay.matched.push_back(std::move(matched));
+      }
       if (group.tokens.size() * kSparse > words) {
         std::vector<Word> bits(words, 0);
         for (const std::uint32_t token : group.tokens) set_bit(bits.data(), token);
@@ -342,15 +345,17 @@ void LalrStates::apply_stay(const Stay& stay, Place place, CoreId core, ContextI
     return;
   }
   // The lexeme may still end at its last match, if nothing longer can come of it.
-  const bool any = std::ranges::any_of(stay.matched, [&](const LarkLexer::Origin& origin) {
-    if (!origin.is_new) return machine_.after_slot(core, origin.value) != LalrMachine::kDeadCore;
-    return origin.ignored ||
-           machine_.shift(machine_.stack(core), origin.value) != LalrMachine::kNoStack;
-  });
-  if (!any) return;
-  for (const std::uint32_t node : stay.nodes) {
-    const auto [at, there] = lead(place, node, core, context);
-    take_ending(place.trie, node, at, there, out);
+  for (const Matched& matched : stay.matched) {
+    const LarkLexer::Origin& origin = matched.origin;
+    const bool goes_on =
+        !origin.is_new ? machine_.after_slot(core, origin.value) != LalrMachine::kDeadCore
+                       : origin.ignored || machine_.shift(machine_.stack(core), origin.value) !=
+                                               LalrMachine::kNoStack;
+    if (!goes_on) continue;
+    for (const std::uint32_t node : matched.nodes) {
+      const auto [at, there] = lead(place, node, core, context);
+      take_ending(place.trie, node, at, there, out);
+    }
   }
 }
 

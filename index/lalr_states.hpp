@@ -40,14 +40,16 @@ class LalrStates : public StateSource {
   const WalkStats& walk_stats() const override { return stats_; }
 
  private:
+  // What the last match in some tokens is, and where those end.
+  struct Matched {
+    LarkLexer::Origin origin{false, false, 0};
+    std::vector<std::uint32_t> nodes;
+  };
   struct Stay {
     LeadsId leads;
     Bits dense;
     std::vector<std::uint32_t> tokens;  // used without `dense`
-    // What the last match in some of these tokens can be, and where those end: the lexeme may end
-    // at that match, too.
-    std::vector<LarkLexer::Origin> matched;
-    std::vector<std::uint32_t> nodes;
+    std::vector<Matched> matched;       // the lexeme may end there, too
   };
   struct Exit {
     LarkLexer::Origin origin;

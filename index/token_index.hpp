@@ -66,7 +66,8 @@ struct FrameMask {
   Bits dense;
   std::vector<std::uint32_t> sparse;  // used when `dense` is null
   std::unique_ptr<Trie> rest;         // null when no token runs past the end
-  std::vector<Exit> exits;            // nodes of the trie it was made on, not in `rest`
+  ByteSet left_out;         // first bytes of remainders that are not in it (remainders.hpp)
+  std::vector<Exit> exits;  // nodes of the trie it was made on, not in `rest`
   std::optional<ItemCounts> counts;
   std::optional<LengthBounds> bounds;
   std::size_t bytes = 0;  // of it all, said when it is kept

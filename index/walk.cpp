@@ -16,6 +16,8 @@ constexpr std::uint64_t kShortWalk = 32;
 constexpr unsigned kFewItems = 16;
 // What follows a frame is remembered from so many nodes of remainders on.
 constexpr std::size_t kWideRest = 2048;
+// Sets whose first bytes are remembered.
+constexpr std::size_t kMostFirstBytes = 65'536;
 // A pair walk that differs in more nodes than this is no shortcut.
 constexpr std::size_t kPairBudget = 4096;
 // Nor is one that takes out more tokens than this, at 2 ns each: where half of the characters can't
@@ -228,33 +230,53 @@ bool Walker::apply_frame(Place place, const Group& written, std::size_t level, b
     }
     mask = frame(place, group.term);
   }
-  apply(*mask, *place.trie, group.parents, level, out);
+  apply(*mask, {place, group.term}, group.parents, level, out);
   return true;
 }
 
-// `trie` is the one the mask was made on.
-void Walker::apply(const FrameMask& mask, const Trie& trie, SetId parents, std::size_t level,
+void Walker::apply(const FrameMask& mask, const Source& source, SetId parents, std::size_t level,
                    MaskBuilder& out) {
   if (mask.dense) out.add(mask.dense);
   for (const std::uint32_t token : mask.sparse) out.set(token);
-  walk_after(mask, trie, parents, level, {}, out);
+  walk_after(mask, source, parents, level, {}, out);
 }
 
 // What follows the frame, in the tokens that run past its end.
-void Walker::walk_after(const FrameMask& mask, const Trie& trie, SetId parents, std::size_t level,
-                        Filter filter, MaskBuilder& out) {
-  if (mask.rest) {
-    const Place place{mask.rest.get(), Trie::kRoot};
-    if (filter.open() && mask.rest->size() >= kWideRest) {
-      add_known(place, parents, level, out);
-    } else {
-      walk_parents(place, parents, level, filter, out);
-    }
-  }
+void Walker::walk_after(const FrameMask& mask, const Source& source, SetId parents,
+                        std::size_t level, Filter filter, MaskBuilder& out) {
+  if (mask.rest) walk_rest(*mask.rest, parents, level, filter, out);
   for (const Exit& exit : mask.exits) {
     if (filter.low <= exit.items && exit.items <= filter.high)
-      add_known({&trie, exit.node}, parents, level, out);
+      add_known({source.place.trie, exit.node}, parents, level, out);
   }
+  if (mask.left_out.empty() || (mask.left_out & first_bytes(parents, level)).empty()) return;
+  const std::shared_ptr<const FrameMask> more = going_on(source);
+  if (more->rest) walk_rest(*more->rest, parents, level, filter, out);
+}
+
+void Walker::walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter,
+                       MaskBuilder& out) {
+  const Place place{&rest, Trie::kRoot};
+  if (filter.open() && rest.size() >= kWideRest) {
+    add_known(place, parents, level, out);
+  } else {
+    walk_parents(place, parents, level, filter, out);
+  }
+}
+
+// The bytes that may follow a frame.
+const ByteSet& Walker::first_bytes(SetId parents, std::size_t level) {
+  const auto known = first_bytes_.find(parents);
+  if (known != first_bytes_.end()) return known->second;
+  if (first_bytes_.size() >= kMostFirstBytes) first_bytes_.clear();
+  Groups& groups = groups_at(level);
+  groups.clear();
+  machine_.pop(parents, groups);
+  machine_.close(groups);
+  ByteSet live;
+  for (const Group& group : groups.items)
+    live = live | store_.class_map(store_.row(group.term)).live;
+  return first_bytes_[parents] = live;
 }
 
 // What follows in many tokens is remembered: the next mask often has the same parents.
@@ -366,9 +388,9 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, b
   for (const ItemCounts::Taken& taken : counts.ending) {
     if (counted.low <= taken.items && taken.items <= counted.high) out.set(taken.token);
   }
-  if (mask->rest || !mask->exits.empty()) {
+  if (mask->rest || !mask->exits.empty() || !mask->left_out.empty()) {
     const SetId after = machine_.push(counted.rest, group.parents);
-    walk_after(*mask, *place.trie, after, level, {counted.low, counted.high}, out);
+    walk_after(*mask, {place, counted.reference}, after, level, {counted.low, counted.high}, out);
   }
   return true;
 }
@@ -384,7 +406,8 @@ bool Walker::apply_all_but(Place place, const Group& group, std::size_t level, b
       tail.kind == Kind::Concat ? machine_.push(tail.b, group.parents) : group.parents;
   ++stats_.left_out;
   Part part(*this, out, blank);
-  apply(*frame(place, store_.any_json_then(quote)), *place.trie, after, level, part.bits());
+  const Term any = store_.any_json_then(quote);
+  apply(*frame(place, any), {place, any}, after, level, part.bits());
   // Any of the texts can still grow into another one; only its end is forbidden.
   std::vector<std::uint32_t> ends;
   const Trie& trie = *place.trie;
@@ -424,7 +447,7 @@ bool Walker::apply_beside(Place place, const Group& group, std::size_t level, bo
   const std::shared_ptr<const FrameMask> mask = frame(place, reference);
   ++stats_.pair_walks;
   Part part(*this, out, blank);
-  apply(*mask, *place.trie, group.parents, level, part.bits());
+  apply(*mask, {place, reference}, group.parents, level, part.bits());
   std::size_t budget = kPairBudget;
   correct(*place.trie, place.node, group.term, reference, group.parents, level, budget,
           part.bits());

@@ -82,6 +82,12 @@ class Walker {
     bool empty = false;  // the empty text may be all before `rest`
   };
 
+  struct Source {  // what a frame mask was made of
+    Place place;
+    Term term;
+    const Bounded* bounded = nullptr;
+  };
+
   // A part of a mask that tokens may be taken out of again: made apart from `whole`, whose bits
   // must stay, unless it has none yet.
   class Part {
@@ -111,10 +117,13 @@ class Walker {
   // `blank`: `out` has no bits yet.
   bool apply_frame(Place place, const Group& written, std::size_t level, bool blank,
                    MaskBuilder& out);
-  void apply(const FrameMask& mask, const Trie& trie, SetId parents, std::size_t level,
+  void apply(const FrameMask& mask, const Source& source, SetId parents, std::size_t level,
              MaskBuilder& out);
-  void walk_after(const FrameMask& mask, const Trie& trie, SetId parents, std::size_t level,
+  void walk_after(const FrameMask& mask, const Source& source, SetId parents, std::size_t level,
                   Filter filter, MaskBuilder& out);
+  void walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter,
+                 MaskBuilder& out);
+  const ByteSet& first_bytes(SetId parents, std::size_t level);
   void add_known(Place place, SetId parents, std::size_t level, MaskBuilder& out);
   void walk_parents(Place place, SetId parents, std::size_t level, Filter filter, MaskBuilder& out);
   bool apply_counted(Place place, const Group& group, std::size_t level, bool blank,
@@ -155,14 +164,16 @@ class Walker {
   Term main_target(Term t);
   std::shared_ptr<const FrameMask> known_frame(Place place, Term t);
   std::shared_ptr<const FrameMask> frame(Place place, Term t);
-  std::shared_ptr<FrameMask> study(Place place, Term t);
+  std::shared_ptr<const FrameMask> going_on(const Source& source);
+  std::shared_ptr<FrameMask> study(Place place, Term t, bool going_on);
   const Counted* counted_form(Term t);
   const Bounded* bounded_form(Term t);
   Bounded find_bounded(Term t);
   std::shared_ptr<const FrameMask> bounded_frame(Place place, const Bounded& form);
   std::shared_ptr<FrameMask> measure(Place place, const Bounded& form,
                                      const std::function<std::uint32_t(Term, Term)>& distance,
-                                     bool extensible);
+                                     bool extensible, bool going_on);
+  std::shared_ptr<FrameMask> measure_going_on(Place place, const Bounded& form);
   void walk_plainly(const Trie& trie, const Group& group, std::size_t level, MaskBuilder& out);
   Term normalised(Term t);
   bool normalise_all(std::span<Term> parts);
@@ -201,6 +212,7 @@ class Walker {
   // What follows in the tokens below a node, by the parents: `term` of the key is a set.
   std::unordered_map<FrameKey, FinishedMask, FrameKeyHasher> after_;
   std::size_t after_bytes_ = 0;
+  std::unordered_map<SetId, ByteSet> first_bytes_;
   std::unordered_map<Term, Counted> counted_;
   std::unordered_map<Term, Bounded> bounded_;
   std::vector<Term> normalised_;  // by term; kNone when not known

@@ -1,0 +1,81 @@
+// What is left of tokens where a frame may end inside them.
+//
+// A frame that may end after each letter leaves "ook(", "ok(", "k(" and "(" of the token "book(",
+// and what follows a frame seldom begins with what the frame goes on with. So remainders are of two
+// kinds: those that *go on*, whose first byte the frame could take as well, and the others. The
+// former are several times as many, and are made when something that follows can begin so.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "index/token_index.hpp"
+
+namespace grammaton {
+
+class Remainders {
+ public:
+  // `inside`: the tokens that the frame can hold. `counting`: theirs matter, too, because counts
+  // may take them out again. `going_on`: which kind is kept.
+  Remainders(const Trie& trie, const Word* inside, bool counting, bool going_on)
+      : trie_(trie), inside_(inside), counting_(counting), going_on_(going_on) {}
+
+  // The frame ends at a node, from which it goes on with the bytes of `live`.
+  void add_exit(std::uint32_t node, const ByteSet& live, std::uint32_t items) {
+    if (exits_.size() < kMostWideExits && is_wide(node)) {
+      exits_.push_back({node, items});
+      return;
+    }
+    const Trie::Node& here = trie_.node(node);
+    for (std::uint32_t child = here.child_begin; child < here.child_end; ++child) {
+      const unsigned byte = trie_.byte(child);
+      const Trie::Node& below = trie_.node(child);
+      if (!keeps(live.has(byte), byte)) continue;
+      for (const Entry& entry : trie_.entries(below.entry_begin, below.subtree_entry_end))
+        take({entry.token, entry.start + here.depth, items});
+    }
+  }
+
+  // Whether a remainder is of the kind that is kept; if not, `byte` is one that others begin with.
+  bool keeps(bool goes_on, unsigned byte) {
+    if (goes_on == going_on_) return true;
+    if (goes_on) left_out_.add(byte);
+    return false;
+  }
+  void take(const Entry& entry) {
+    if (counting_ || !get_bit(inside_, entry.token)) found_.push_back(entry);
+  }
+
+  // To be asked once.
+  template <typename BytesOf>
+  void finish(FrameMask& mask, BytesOf&& bytes) {
+    if (!found_.empty()) mask.rest = std::make_unique<Trie>(std::move(found_), bytes);
+    mask.left_out = left_out_;
+    if (!going_on_) mask.exits = std::move(exits_);
+  }
+
+ private:
+  static constexpr std::uint32_t kWideExit = 2048;
+  static constexpr std::size_t kMostWideExits = 64;
+
+  bool is_wide(std::uint32_t node) const {
+    const Trie::Node& below = trie_.node(node);
+    if (below.subtree_entry_end - below.entry_end < kWideExit) return false;
+    const auto entries = trie_.entries(below.entry_end, below.subtree_entry_end);
+    const auto held = static_cast<std::size_t>(std::ranges::count_if(
+        entries, [&](const Entry& entry) { return get_bit(inside_, entry.token); }));
+    return held * 4 < entries.size();
+  }
+
+  const Trie& trie_;
+  const Word* inside_;
+  bool counting_;
+  bool going_on_;
+  ByteSet left_out_;  // first bytes of remainders that go on, if those are not kept; maybe more
+  std::vector<Entry> found_;
+  std::vector<Exit> exits_;
+};
+
+}  // namespace grammaton
