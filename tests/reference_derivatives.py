@@ -215,7 +215,10 @@ class Derivatives:
         if index < len(bounds) and bounds[index] <= span[1]:
             return read
         size = span[1] - span[0] + 1
-        begin = -(-bounds[index - 1] // size) * size
+        origin = (
+            0x10000 if span[0] >= 0x10000 else 0
+        )  # of surrogate pairs: `ud8` and `ud9` part there
+        begin = origin - (-(bounds[index - 1] - origin) // size) * size
         return escape_prefix(begin, len(read))
 
     def _escape(self, inner: int, read: str) -> int:

@@ -188,6 +188,17 @@ def test_viable_means_that_a_completion_exists(plan: Plan, data: st.DataObject) 
         assert not any(store.accepts(term, prefix + tail) for tail in (*more, *tails, b"\xa9"))
 
 
+@given(st.sampled_from("😀𐀀𝔸󿿽􏿿") | st.characters(min_codepoint=0x10000), st.data())
+def test_viable_escapes_of_a_character(char: str, data: st.DataObject) -> None:
+    store = ReferenceStore()
+    language = Language(store, store.json(store.literal(char.encode())))
+    written = json.dumps(char)[1:-1].encode()
+    cut = data.draw(st.integers(1, len(written)))
+    for digit in b"0123456789abcdef\\u":
+        prefix = written[: cut - 1] + bytes([digit])
+        assert language.viable(prefix) == written.startswith(prefix), prefix
+
+
 @given(recursive_plans(), st.integers(0, 3))
 @within_budget
 def test_emptiness(plan: Plan, longest: int) -> None:
