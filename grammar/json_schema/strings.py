@@ -280,7 +280,7 @@ class StringTexts:
             excluded = self._texts_of(sort.excluded)
             if excluded != store.NOTHING:
                 others.append(excluded)
-            if others:
+            if others or not parts:  # nothing left out: keys that no JSON text here can spell
                 parts.append(store.complement(store.union(others)))
             term = store.intersect(parts) if len(parts) > 1 else parts[0]
             self._sorts[sort] = term

@@ -15,6 +15,7 @@ states on the way there. Time and terms are quadratic in the contexts at worst.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
@@ -63,11 +64,15 @@ class System:
         store = self._store
         rows = {key: dict(row) for key, row in rows.items()}
         constants = {**constants, **wanted}
-        unknown = {column for row in rows.values() for column in row}
+        # How many rows have a column: those in few, with few columns of their own, go first.
+        # To count them anew each time was half of a solution in 48 unknowns.
+        users = Counter(column for row in rows.values() for column in row)
+        unknown = set(users)
         while unknown:
-            key = min(unknown, key=lambda each: self._cost(rows, each))
+            key = min(unknown, key=lambda each: users[each] * len(rows.get(each, ())))
             unknown.remove(key)
             row = rows.pop(key, {})
+            users.subtract(row.keys())
             constant = constants.pop(key, store.NOTHING)
             if (loop := row.pop(key, None)) is not None:
                 star = store.repeat(loop, 0, None)
@@ -79,16 +84,15 @@ class System:
                     continue
                 for column, term in row.items():
                     more = self.then(coefficient, term)
-                    line[column] = store.union([line[column], more]) if column in line else more
+                    if column in line:
+                        line[column] = store.union([line[column], more])
+                    else:
+                        line[column] = more
+                        users[column] += 1
                 constants[other] = store.union(
                     [constants.get(other, store.NOTHING), self.then(coefficient, constant)]
                 )
         return {key: constants[key] for key in wanted}
-
-    @staticmethod
-    def _cost(rows: dict[_Key, dict[_Key, int]], key: _Key) -> int:
-        users = sum(key in row for row in rows.values())
-        return users * len(rows.get(key, {}))
 
 
 class Contexts:
@@ -120,6 +124,7 @@ class Contexts:
         self.steps = list(zip(*masks, strict=True))
         self.facts = facts
         self._between: dict[tuple[int, frozenset[int]], int] = {}
+        self._reaches: dict[int, frozenset[int]] = {}
         self._deciding: dict[frozenset[int], int | None] = {}
 
     def __len__(self) -> int:
@@ -149,33 +154,50 @@ class Contexts:
         return self._between[key]
 
     def _find_between(self, start: int, targets: frozenset[int]) -> int:
-        reached = {start}
-        todo = [start]
-        while todo:
-            new = set(self.steps[todo.pop()]) - reached
-            reached |= new
-            todo.extend(new)
+        reached = self._reached(start)
         if reached <= targets:
             return self._anything
         if not reached & targets:
             return self._store.NOTHING
         if 2 * len(reached & targets) > len(reached) and len(reached) > 2:
-            others = self.between(start, frozenset(reached - targets))
+            others = self.between(start, reached - targets)
             return self._store.complement(others)
-        count = self._deciding_count(frozenset(reached), targets)
+        count = self._deciding_count(reached, targets)
         if count is None:
-            rows = {state: self._edges(frozenset((state,))) for state in reached}
-            named = {
-                state: {next(iter(to)): term for to, term in row.items()}
-                for state, row in rows.items()
-            }
-            named[-1] = {start: self._store.EMPTY}
-            constants = dict.fromkeys(reached & targets, self._store.EMPTY)
-            return self._system.solve(named, constants, {-1: self._store.NOTHING})[-1]
+            # For all starts at once that this is asked of in the same way: they reach each other.
+            starts = [state for state in reached if self._reached(state) == reached]
+            solved = self._eliminated(reached, targets, starts)
+            self._between.update({(state, targets): solved[state] for state in starts})
+            return solved[start]
         memo: dict[tuple[frozenset[int], int], int] = {}
-        ends = self._exactly(frozenset(reached), count, targets, memo)
+        ends = self._exactly(reached, count, targets, memo)
         short = [self._exactly(frozenset((start,)), size, targets, memo) for size in range(count)]
         return self._store.union([self._system.then(self._anything, ends), *short])
+
+    def _reached(self, start: int) -> frozenset[int]:
+        if start not in self._reaches:
+            reached = {start}
+            todo = [start]
+            while todo:
+                new = set(self.steps[todo.pop()]) - reached
+                reached |= new
+                todo.extend(new)
+            self._reaches[start] = frozenset(reached)
+        return self._reaches[start]
+
+    def _eliminated(
+        self, states: frozenset[int], targets: frozenset[int], starts: Iterable[int]
+    ) -> dict[int, int]:
+        rows: dict[int, dict[int, int]] = {}
+        for state in states:
+            edges = self._edges(frozenset((state,)))
+            rows[state] = {next(iter(to)): term for to, term in edges.items()}
+        names = {state: -1 - state for state in starts}  # no state's number
+        rows.update({name: {state: self._store.EMPTY} for state, name in names.items()})
+        constants = dict.fromkeys(states & targets, self._store.EMPTY)
+        wanted = dict.fromkeys(names.values(), self._store.NOTHING)
+        solved = self._system.solve(rows, constants, wanted)
+        return {state: solved[name] for state, name in names.items()}
 
     def _deciding_count(self, states: frozenset[int], targets: frozenset[int]) -> int | None:
         """How many last characters tell if one of `targets` is reached; None when no few do."""
