@@ -8,10 +8,8 @@
 #include "grammar/terms.hpp"
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 #include <random>
-#include <tuple>
 
 namespace grammaton {
 
