@@ -10,7 +10,8 @@ Each is parsed by `json` (no repeated keys) and validated by `jsonschema`, forma
 Verdicts:
 
 - *forbidder wrong*: there is a valid completion, spelled as `json.dumps` spells it, keys in the
-  order in which the schema declares them, with whitespace that the forbidding engine writes. Its
+  order in which the schema declares them, then what it requires besides, then others, with
+  whitespace that the forbidding engine writes. Its
   mask over-constrains. This is proof.
 - *convention*: all valid completions found differ from that: other whitespace, key order or
   spelling (escapes, exponents). Both may be right by their own rules.
@@ -185,7 +186,7 @@ def is_plain(text: str, value: Any, schema: Any, whitespace: Whitespace) -> bool
     spaced = json.dumps(value, ensure_ascii=False)
     if text not in ({"compact": [compact], "spaced": [spaced]}.get(whitespace, [compact, spaced])):
         return False
-    orders = [list(part) for part in _properties(schema) if len(part) > 1]
+    orders = [part for part in _declared(schema) if len(part) > 1]
     return all(_in_order(list(found), order) for found in _objects(value) for order in orders)
 
 
@@ -214,14 +215,17 @@ def _dialects_differ(value: Any) -> bool:
     return isinstance(value, list) and any(map(_dialects_differ, value))
 
 
-def _properties(schema: Any) -> Iterator[dict[str, Any]]:
+def _declared(schema: Any) -> Iterator[list[str]]:
+    """The keys that each part of a schema names, in the order in which to write them."""
     if isinstance(schema, dict):
-        if isinstance(schema.get("properties"), dict):
-            yield schema["properties"]
+        properties, required = schema.get("properties"), schema.get("required")
+        if isinstance(properties, dict):
+            others = required if isinstance(required, list) else []
+            yield [*properties, *(key for key in others if key not in properties)]
         schema = list(schema.values())
     if isinstance(schema, list):
         for part in schema:
-            yield from _properties(part)
+            yield from _declared(part)
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:

@@ -85,3 +85,9 @@ def test_whitespace_that_the_forbidder_writes() -> None:
     assert not is_plain(compact, value, SCHEMA, "spaced")
     assert is_plain(compact, value, SCHEMA, "compact")
     assert is_plain(compact, value, SCHEMA, "flexible")
+
+
+def test_keys_required_besides_come_after_those_declared() -> None:
+    schema = {"properties": {"a": {}}, "required": ["id"]}
+    for text, plain in [('{"a": 1, "id": 1, "x": 1}', True), ('{"a": 1, "x": 1, "id": 1}', False)]:
+        assert is_plain(text, parse(text.encode()), schema, "spaced") == plain
