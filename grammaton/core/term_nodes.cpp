@@ -1,5 +1,7 @@
 #include "grammaton/core/term_nodes.hpp"
 
+#include <nanobind/stl/string.h>
+
 #include <bit>
 
 namespace grammaton {
