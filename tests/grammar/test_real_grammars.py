@@ -11,6 +11,8 @@ from bench.grammars import Sample, load_all
 from grammaton import Vocabulary, compile
 
 SAMPLES = load_all()
+FEWEST = {"lalr_c": 2}
+"""Random texts that come to an end, of 60: nested blocks of C seldom close by chance."""
 
 
 def checked(sample: Sample, text: str) -> None:
@@ -52,4 +54,4 @@ def test_random_texts_parse(sample: Sample) -> None:
         if matcher.is_complete:
             finished += 1
             checked(sample, text.decode())
-    assert finished > 1, finished  # nested blocks of C seldom close by chance
+    assert finished >= FEWEST.get(sample.name, 6)
