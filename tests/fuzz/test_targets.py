@@ -26,7 +26,7 @@ from grammaton.fuzz import (
 )
 from grammaton.fuzz.__main__ import TARGETS, main
 from grammaton.fuzz.kept import FOLDER, check_kept, kept_cases
-from grammaton.fuzz.patterns import asks_re
+from grammaton.fuzz.patterns import Patterns, asks_re
 from grammaton.fuzz.target import failure_of, smaller_value, without_parts
 from grammaton.grammar.grammar import Grammar
 from grammaton.index import Vocabulary, compile
@@ -394,3 +394,8 @@ def test_faults_under_lalr_are_found(
     assert failure is not None
     assert failure[0] == kind
     assert failure_of(TARGETS["lalr"], {**case, "grammar": "start: A\nA: /a*/\n"}) is None
+
+
+def test_what_backtracks_for_ever_is_not_waited_for() -> None:
+    case: dict[str, Any] = {"pattern": "(a|a)*b", "texts": ["ab", "a" * 60, "b"]}
+    assert Patterns().check(case) == 1
