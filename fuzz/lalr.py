@@ -77,7 +77,10 @@ class Lalr(Target):
         try:
             _check_texts(grammar, parses, case["texts"])
             tokens = [token.encode() for token in case["tokens"]]
-            vocabulary = Vocabulary([*tokens, b""], eos_token_ids=len(tokens))
+            # With every byte, since what no token spells is in no mask.
+            others = [bytes([byte]) for byte in range(256)]
+            every = [*tokens, *(byte for byte in others if byte not in tokens)]
+            vocabulary = Vocabulary([*every, b""], eos_token_ids=len(every))
             constraint = compile(grammar, vocabulary)
         except UnsatisfiableGrammar:
             if any(map(parses, case["texts"])) and set(_CHARACTERS) <= set(case["tokens"]):
@@ -87,7 +90,7 @@ class Lalr(Target):
             return
         rng = Random(case["seed"])
         for _ in range(3):
-            _walk(grammar, parses, constraint.matcher(), tokens, rng)
+            _walk(grammar, parses, constraint.matcher(), tokens, len(every), rng)
 
     def smaller(self, case: Case) -> Iterator[Case]:
         for key in ("texts", "tokens"):
@@ -137,15 +140,17 @@ def _walk(
     parses: Callable[[str], bool],
     matcher: Matcher,
     tokens: list[bytes],
+    eos: int,
     rng: Random,
 ) -> None:
     text = b""
     for _ in range(_STEPS):
         bits = np.unpackbits(matcher.mask().view(np.uint8), bitorder="little")
-        allowed: list[int] = np.flatnonzero(bits).tolist()
+        ends = bool(bits[eos])
+        allowed: list[int] = np.flatnonzero(bits[: len(tokens)]).tolist()
         wanted = [i for i, token in enumerate(tokens) if grammar.accepts_prefix(text + token)]
         complete = grammar.accepts(text)
-        if allowed != wanted + [len(tokens)] * complete:
+        if (allowed, ends) != (wanted, complete):
             raise Fault("a mask is not what can go on", (text, allowed, wanted, complete))
         if complete and not parses(text.decode()):
             raise Fault("a text at its end does not parse", text)

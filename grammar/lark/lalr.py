@@ -79,6 +79,8 @@ def _read(text: str, start: str, lexer: str, import_paths: Sequence[str | PathLi
         )
     except (LarkError, re.error, RecursionError, AssertionError, ValueError, OSError) as error:
         raise GrammarError(f"Lark refuses the grammar: {error}") from error
+    except AttributeError as error:  # of interegular, where a terminal with \b may collide
+        raise GrammarError(f"Lark fails on the grammar: {error}") from error
 
 
 class _Tables:
