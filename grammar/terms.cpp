@@ -1,10 +1,9 @@
 // Constructors of terms and the normal form they keep.
 //
 // Concatenation nests to the right. Unions and intersections are flat, ordered by structural hash
-// (so that a term does not depend on the history of its store), without repeats. A union merges its
-// byte sets, factors equal heads (a literal set becomes a trie) and joins counts that touch:
-// X{0,3}Y | X{4,9}Y is X{0,9}Y, which is what keeps `(\S+\s*){0,1000}` small. No rewrite relies on
-// a call being not nullable, so the same constructors serve before and after normalise.cpp.
+// (so that a term does not depend on the history of its store), without repeats; unions.cpp has
+// what unions rewrite. No rewrite relies on a call being not nullable, so the same constructors
+// serve before and after normalise.cpp.
 #include "grammar/terms.hpp"
 
 #include <algorithm>

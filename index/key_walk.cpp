@@ -43,31 +43,37 @@ void Walker::walk_keys(const KeyPlace& at, std::uint32_t node, Term keys) {
   }
 }
 
+// Takes the tokens that end inside a character's spellings; `done` is called where one is complete.
+template <typename Done>
+void Walker::walk_character(const KeyPlace& at, std::uint32_t node, const Character& character,
+                            bool escapes, Done&& done) {
+  if (character.stands_for_itself()) {
+    std::uint32_t child = node;
+    for (std::size_t i = 0; i < character.bytes.size(); ++i) {
+      if (i > 0) take_inside(at, child);
+      child = at.trie.child(child, static_cast<std::uint8_t>(character.bytes[i]));
+      if (child == Trie::kRoot) break;
+    }
+    if (child != Trie::kRoot) done(child);
+  }
+  if (!escapes) return;
+  auto pass = [&](std::uint32_t inside) { take_inside(at, inside); };
+  EscapeSearch(at.trie, pass, done).run(node, character.code);
+}
+
 // The same for one text, of which nothing has to be made.
 void Walker::walk_text(const KeyPlace& at, std::uint32_t node, std::string_view text, Term rest) {
   const Character first(text);
-  auto pass = [&](std::uint32_t inside) { take_inside(at, inside); };
-  auto done = [&](std::uint32_t end) {
+  // Only the raw rest of a character that is under way counts.
+  const bool escapes = (static_cast<std::uint8_t>(text[0]) & 0xC0) != 0x80;
+  walk_character(at, node, first, escapes, [&](std::uint32_t end) {
     if (first.bytes.size() == text.size()) {
       enter_key(at, end, rest);
     } else {
       take_inside(at, end);
       walk_text(at, end, text.substr(first.bytes.size()), rest);
     }
-  };
-  if (first.stands_for_itself()) {
-    std::uint32_t child = node;
-    for (std::size_t i = 0; i < first.bytes.size(); ++i) {
-      if (i > 0) take_inside(at, child);
-      child = at.trie.child(child, static_cast<std::uint8_t>(first.bytes[i]));
-      if (child == Trie::kRoot) break;
-    }
-    if (child != Trie::kRoot) done(child);
-  }
-  // Only the raw rest of a character that is under way counts.
-  if ((static_cast<std::uint8_t>(text[0]) & 0xC0) != 0x80) {
-    EscapeSearch(at.trie, pass, done).run(node, first.code);
-  }
+  });
 }
 
 // The same for members, a character at a time; they stand before one.
@@ -81,18 +87,8 @@ void Walker::walk_members(const KeyPlace& at, std::uint32_t node, Members member
     }
     same.end = members.begin;
     same.depth += static_cast<std::uint32_t>(next.bytes.size());
-    auto pass = [&](std::uint32_t inside) { take_inside(at, inside); };
-    auto done = [&](std::uint32_t end) { enter_members(at, end, same); };
-    if (next.stands_for_itself()) {
-      std::uint32_t child = node;
-      for (std::size_t i = 0; i < next.bytes.size(); ++i) {
-        if (i > 0) take_inside(at, child);
-        child = at.trie.child(child, static_cast<std::uint8_t>(next.bytes[i]));
-        if (child == Trie::kRoot) break;
-      }
-      if (child != Trie::kRoot) done(child);
-    }
-    if (escapes) EscapeSearch(at.trie, pass, done).run(node, next.code);
+    walk_character(at, node, next, escapes,
+                   [&](std::uint32_t end) { enter_members(at, end, same); });
   }
 }
 

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "automata/machine.hpp"
+#include "index/spellings.hpp"
 #include "index/token_index.hpp"
 
 namespace grammaton {
@@ -139,6 +140,9 @@ class Walker {
   };
   void walk_keys(const KeyPlace& at, std::uint32_t node, Term keys);
   void walk_text(const KeyPlace& at, std::uint32_t node, std::string_view text, Term rest);
+  template <typename Done>
+  void walk_character(const KeyPlace& at, std::uint32_t node, const Character& character,
+                      bool escapes, Done&& done);
   void walk_members(const KeyPlace& at, std::uint32_t node, Members members);
   void enter_members(const KeyPlace& at, std::uint32_t child, Members members);
   void take_inside(const KeyPlace& at, std::uint32_t node);
