@@ -22,7 +22,6 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from hashlib import blake2b
 from typing import Literal, TypeAlias, get_args
 
 from grammaton._core import Constraint
@@ -193,6 +192,8 @@ class _Flight:
 
 def _digest(source: object, options: dict[str, object]) -> bytes:
     """A hash of the text of a source and its options. The order of keys in data counts."""
+    from hashlib import blake2b  # OpenSSL takes 4 ms to load
+
     try:
         text = json.dumps([source, sorted(options.items())], ensure_ascii=False, default=_as_text)
     except (TypeError, ValueError, RecursionError) as error:

@@ -25,7 +25,6 @@ kilobytes. The first load on a vocabulary takes its fingerprint, 10 ms for 129,0
 from __future__ import annotations
 
 import struct
-from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
 
@@ -145,4 +144,6 @@ def unpack_constraint(
 
 
 def _digest(body: bytes | memoryview) -> bytes:
+    from hashlib import blake2b  # OpenSSL takes 4 ms to load
+
     return blake2b(body, digest_size=_DIGEST_SIZE).digest()

@@ -9,7 +9,6 @@ at every token, some milliseconds.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from grammaton.errors import GrammarError
 from grammaton.grammar.grammar import Grammar
@@ -47,6 +46,8 @@ def _named(names: Iterable[str], vocabulary: Vocabulary) -> IdRanges:
     for name in names:
         ids = vocabulary.token_ids(name)
         if not ids:
+            from difflib import get_close_matches
+
             special = vocabulary.special_tokens
             known = get_close_matches(name, special, n=3) or list(special)[:8]
             raise GrammarError(

@@ -12,7 +12,8 @@ Nouns:
   of the embedding rounded up). A mask has that many bits, and those past the tokens are 0.
 
 Every `from_*` reads one kind of source by a module of its own beside this one, which says what is
-read, what is refused, and why. `save` and `load` keep a vocabulary as a file.
+read, what is refused, and why; it is imported when it is first used, since a program has one kind.
+`save` and `load` keep a vocabulary as a file.
 
 Cost: reading 129,000 tokens from a `tokenizer.json` takes about a third of a second, loading them
 saved a tenth of that, and the token trie, made by the first constraint on a vocabulary, another
@@ -29,19 +30,16 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from grammaton._core import TokenIndex
 from grammaton.errors import VocabularyError
-from grammaton.index.gguf_vocabulary import read_gguf
-from grammaton.index.python_tokenizer import read_python_tokenizer
-from grammaton.index.saved_vocabulary import pack, unpack
-from grammaton.index.sentencepiece_model import Processor, read_sentencepiece
-from grammaton.index.tekken import read_tekken
-from grammaton.index.tiktoken_ranks import Encoding, read_encoding, read_ranks
 from grammaton.index.token_texts import TokenTexts, read_source, write_source
-from grammaton.index.tokenizer_json import read_tokenizer_json
 from grammaton.limits import MAX_TOKEN_IDS, Limits
+
+if TYPE_CHECKING:
+    from grammaton.index.sentencepiece_model import Processor
+    from grammaton.index.tiktoken_ranks import Encoding
 
 
 class _Tokenizer(Protocol):
@@ -131,6 +129,9 @@ class Vocabulary:
         Raises:
             VocabularyError: a tokenizer whose tokens have no exact bytes, or no end of sequence.
         """
+        from grammaton.index.python_tokenizer import read_python_tokenizer
+        from grammaton.index.tokenizer_json import read_tokenizer_json
+
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None or not hasattr(backend, "to_str"):
             texts = read_python_tokenizer(tokenizer)
@@ -160,6 +161,8 @@ class Vocabulary:
             VocabularyError: a file that is no tokenizer, tokens without exact bytes, or no
                 end of sequence.
         """
+        from grammaton.index.tokenizer_json import read_tokenizer_json
+
         if isinstance(tokenizer, (str, PathLike)):
             texts = read_tokenizer_json(read_source(tokenizer, "tokenizer"))
             if eos_token_ids is None:
@@ -192,6 +195,8 @@ class Vocabulary:
             VocabularyError: a file that is none, a special token with the id of a text, or no
                 end of sequence.
         """
+        from grammaton.index.tiktoken_ranks import read_encoding, read_ranks
+
         if isinstance(encoding, (str, PathLike)):
             texts = read_ranks(read_source(encoding, "tiktoken file"), special_tokens)
         else:
@@ -222,6 +227,8 @@ class Vocabulary:
             VocabularyError: a file that is none, pieces without exact bytes, or no end of
                 sequence.
         """
+        from grammaton.index.sentencepiece_model import read_sentencepiece
+
         if isinstance(model, bytes):
             source = model
         elif isinstance(model, (str, PathLike)):
@@ -250,6 +257,9 @@ class Vocabulary:
         Raises:
             VocabularyError: a file that is none, or no end of sequence.
         """
+        from grammaton.index.python_tokenizer import read_python_tokenizer
+        from grammaton.index.tekken import read_tekken
+
         if isinstance(tokenizer, (str, PathLike)):
             texts = read_tekken(read_source(tokenizer, "tekken.json"))
         else:
@@ -276,6 +286,8 @@ class Vocabulary:
             VocabularyError: a file that is none, tokens without exact bytes, or no end of
                 sequence.
         """
+        from grammaton.index.gguf_vocabulary import read_gguf
+
         return cls._from_texts(read_gguf(path), eos_token_ids, logits_size)
 
     @classmethod
@@ -286,6 +298,8 @@ class Vocabulary:
             VocabularyError: the file can't be read, is of another kind or version, cut short or
                 damaged.
         """
+        from grammaton.index.saved_vocabulary import unpack
+
         saved = unpack(read_source(path, "saved vocabulary"))
         vocabulary = cls(
             saved.tokens,
@@ -319,6 +333,8 @@ class Vocabulary:
         Raises:
             VocabularyError: the file can't be written.
         """
+        from grammaton.index.saved_vocabulary import pack
+
         data = pack(
             self._tokens,
             self._eos_token_ids,
