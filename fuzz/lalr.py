@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import time
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
@@ -39,6 +40,7 @@ _IGNORED = ('" "', "/ +/", "/\\s/", "/ a/", '"b"')
 _CHARACTERS = "ab A"
 _TEXTS = 40
 _STEPS = 5
+_LONG = 1.0  # s of CPU time
 
 
 class Lalr(Target):
@@ -63,7 +65,10 @@ class Lalr(Target):
         }
 
     def check(self, case: Case) -> None:
+        began = time.process_time()
         parses = _parser(case["grammar"], case["lexer"])
+        if time.process_time() - began > _LONG:  # and again for us, who ask Lark for its tables
+            return
         try:
             grammar = Grammar.from_lark(case["grammar"], parser="lalr", lexer=case["lexer"])
         except (UnsupportedKeyword, LimitExceeded):
