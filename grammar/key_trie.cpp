@@ -60,6 +60,14 @@ bool TermStore::append_single(Term t, std::string& text) const {
   return true;
 }
 
+// Appends the one text that a term stands for, if it is not long; false when it stands for more.
+bool TermStore::append_literal(Term t, std::string& text) const {
+  for (; nodes_[t].kind == Kind::Concat; t = nodes_[t].b) {
+    if (!append_single(nodes_[t].a, text) || text.size() > kLongestKey) return false;
+  }
+  return t == kEmpty || (append_single(t, text) && text.size() <= kLongestKey);
+}
+
 // The bytes or characters that a term stands for; none when it is more, or more than `most`.
 std::vector<std::string> TermStore::choices(Term t, std::size_t most) const {
   std::vector<std::string> result;
@@ -167,6 +175,12 @@ bool TermStore::add_entries(Term t, std::size_t most, std::vector<KeyEntry>& ent
   if (!may_be_keys(t)) return false;
   const Node& n = nodes_[t];
   const Node& lift = nodes_[n.kind == Kind::Concat ? n.a : t];
+  const Term rest = n.kind == Kind::Concat ? n.b : kEmpty;
+  if (std::string text; append_literal(lift.a, text)) {
+    if (text.empty()) return false;
+    entries.push_back({std::move(text), rest, lift.a});
+    return true;
+  }
   std::vector<std::string> texts;
   if (count_texts(lift.a, most) > most || !list_texts(lift.a, {}, most, texts)) return false;
   // An empty text leaves no edge to follow.
@@ -174,7 +188,7 @@ bool TermStore::add_entries(Term t, std::size_t most, std::vector<KeyEntry>& ent
     return false;
   const Term literal = texts.size() == 1 ? lift.a : kNothing;
   for (std::string& text : texts) {
-    entries.push_back({std::move(text), n.kind == Kind::Concat ? n.b : kEmpty, literal});
+    entries.push_back({std::move(text), rest, literal});
   }
   return true;
 }

@@ -26,7 +26,8 @@ class Copy {
     auto& memo = restricted ? restricted_ : plain_;
     if (memo.size() < source_.size()) memo.resize(source_.size(), kNone);
     if (memo[t] != kNone) return memo[t];
-    if (facts_.ends && source_.has(t, kHasCall) && !facts_.ends(t)) return memo[t] = kNothing;
+    if (facts_.ends && !sound_ && source_.has(t, kHasCall) && !facts_.ends(t))
+      return memo[t] = kNothing;
     const Node n = source_.node(t);
     Term result = kNothing;
     switch (n.kind) {
@@ -138,6 +139,8 @@ class Copy {
   };
   // From here on, what cannot end becomes nothing, and calls that may be empty an option.
   void set_facts(Facts facts) { facts_ = std::move(facts); }
+  // Whether all terms that are copied until the next call can end.
+  void set_sound(bool sound) { sound_ = sound; }
 
  private:
   Term call(Rule source_rule, Param source_param) {
@@ -191,6 +194,7 @@ class Copy {
   std::vector<Term> restricted_;
   std::vector<Rule> rules_;
   Facts facts_;
+  bool sound_ = false;
 };
 
 // Which rules can end: a least fixpoint over their bodies, with call-free parts copied into the
@@ -199,22 +203,36 @@ class Copy {
 class ProductiveRules {
  public:
   ProductiveRules(TermStore& source, TermStore& target, Copy& copy, Term start,
-                  const std::vector<Rule>& order, const Kept* kept = nullptr)
+                  const std::vector<Rule>& order, bool spelled, const Kept* kept = nullptr)
       : source_(source),
         target_(target),
         copy_(copy),
         kept_(kept),
+        spelled_(spelled),
         of_(source.rule_count(), false),
         complete_(source.rule_count(), false) {
     if (kept != nullptr) std::fill_n(of_.begin(), kept->rules.size(), true);
-    if (std::ranges::none_of(order, [&](Rule r) { return source.rule_info(r).is_template; })) {
+    std::vector<Rule> open;
+    bool any_template = false;
+    for (const Rule rule : order) {
+      any_template = any_template || source.rule_info(rule).is_template;
+      if (sound(rule))
+        of_[rule] = complete_[rule] = true;
+      else
+        open.push_back(rule);
+    }
+    if (!any_template) {
       find_plain(start, order);
       return;
     }
     // Short searches first: one that runs long usually waits for a rule that a later round settles.
-    find(order, kShortSearch);
-    if (gave_up_) find(order, source.max_tries());
+    find(open, kShortSearch);
+    if (gave_up_) find(open, source.max_tries());
   }
+
+  // Whether a rule's front end knows all there is to know. What a vocabulary can't spell it does
+  // not know.
+  bool sound(Rule rule) const { return spelled_ && source_.rule_info(rule).sound; }
 
   bool call_ends(Rule rule, Param param) {
     // Where a parameter is passed on, no alternative depends on it in a way that bears on ends.
@@ -385,6 +403,7 @@ class ProductiveRules {
   TermStore& target_;
   Copy& copy_;
   const Kept* kept_;
+  bool spelled_;  // every character of the source is
   std::vector<bool> of_;
   std::vector<bool> complete_;  // templates: all that they go on to has all its alternatives
   std::vector<std::uint8_t> known_;
@@ -435,6 +454,8 @@ std::vector<Term> copy_rules(TermStore& source, TermStore& target, Copy& copy,
   std::vector<std::pair<Rule, Term>> bodies;
   for (const Rule rule : order) {
     const RuleInfo& info = source.rule_info(rule);
+    const bool sound = ends != nullptr && ends->sound(rule);
+    copy.set_sound(sound);
     if (!info.is_template) {
       if (ends != nullptr && !ends->call_ends(rule, 0)) continue;
       Term body = copy.term(info.body, true);
@@ -454,7 +475,7 @@ std::vector<Term> copy_rules(TermStore& source, TermStore& target, Copy& copy,
     std::vector<Alternative> alternatives;
     alternatives.reserve(info.alternatives.size());
     for (const Alternative& alternative : info.alternatives) {
-      if (ends != nullptr && !ends->present(alternative)) {
+      if (ends != nullptr && !sound && !ends->present(alternative)) {
         target.set_cut(copy.rule(rule));
         continue;
       }
@@ -466,6 +487,7 @@ std::vector<Term> copy_rules(TermStore& source, TermStore& target, Copy& copy,
     }
     target.define_template(copy.rule(rule), std::move(alternatives));
   }
+  copy.set_sound(false);
   std::vector<Term> by_rule(target.rule_count(), kNone);
   for (const auto& [rule, body] : bodies) by_rule[rule] = body;
   return by_rule;
@@ -489,7 +511,7 @@ NormalForm normalise(TermStore& source, Term start, const Spelling& spelling,
   target.merge_keys();
   if (!spelling.all) target.restrict_characters(spelling.whole, spelling.joined);
   Copy copy(source, target, kept);
-  ProductiveRules ends(source, target, copy, start, order, kept);
+  ProductiveRules ends(source, target, copy, start, order, spelling.all, kept);
   if (!ends.ends(start)) {
     throw UnsatisfiableFault(spelling.all
                                  ? "no text satisfies the grammar"
@@ -525,7 +547,7 @@ void keep(TermStore& source) {
   }
   Copy copy(source, target);
   const NullableRules nullable(source, kEmpty, order);
-  ProductiveRules ends(source, target, copy, kEmpty, order);
+  ProductiveRules ends(source, target, copy, kEmpty, order, true);
   for (const Rule rule : order) {
     if (nullable.rule(rule) || !ends.call_ends(rule, 0)) {
       throw GrammarFault("rule `" + source.rule_info(rule).name +
@@ -561,7 +583,7 @@ bool accepts_nothing(TermStore& store, Term term) {
   const std::vector<Rule> order = reachable_rules(store, term);
   TermStore scratch(store.limits());
   Copy copy(store, scratch);
-  return !ProductiveRules(store, scratch, copy, term, order).ends(term);
+  return !ProductiveRules(store, scratch, copy, term, order, true).ends(term);
 }
 
 }  // namespace grammaton

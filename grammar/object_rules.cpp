@@ -78,7 +78,7 @@ Order in_any_order(std::span<const ObjectMember> members, bool open) {
 
 }  // namespace
 
-void define_object_rules(TermStore& store, Rule rule, std::span<const ObjectMember> members,
+Rule define_object_rules(TermStore& store, Rule rule, std::span<const ObjectMember> members,
                          Term other, bool any_order, Term close, Term comma) {
   const bool open = other != kNothing;
   Order order = any_order ? in_any_order(members, open) : in_order(members, open);
@@ -101,6 +101,7 @@ void define_object_rules(TermStore& store, Rule rule, std::span<const ObjectMemb
   }
   store.define_template(rule, std::move(first));
   if (any_order) store.set_unordered(rule);
+  return rest;
 }
 
 }  // namespace grammaton

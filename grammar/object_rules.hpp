@@ -13,9 +13,10 @@ struct ObjectMember {
   bool required;
 };
 
-// Defines `rule`, what follows the opening brace or a comma, and the rule of what follows a member.
-// `other` is any member that is not declared, kNothing if there is none; there is some member.
-void define_object_rules(TermStore& store, Rule rule, std::span<const ObjectMember> members,
+// Defines `rule`, what follows the opening brace or a comma, and the rule of what follows a member,
+// which is returned. `other` is any member that is not declared, kNothing if there is none; there
+// is some member.
+Rule define_object_rules(TermStore& store, Rule rule, std::span<const ObjectMember> members,
                          Term other, bool any_order, Term close, Term comma);
 
 }  // namespace grammaton

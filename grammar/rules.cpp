@@ -129,10 +129,8 @@ void TermStore::split_after_key(Rule rule, Alternative& alternative) {
   const Rule after = this->rule(rules_[rule].name + "_value");
   rules_[after].defined = true;
   rules_[after].is_template = true;
-  Alternative value = alternative;
-  value.head = nodes_[rest].b;
-  value.conditions.clear();
-  rules_[after].alternatives.push_back(std::move(value));
+  rules_[after].alternatives.push_back(
+      {nodes_[rest].b, alternative.next, alternative.tail, {}, std::move(alternative.updates)});
   alternative.head = concat(heads);
   alternative.next = after;
   alternative.tail = kEmpty;

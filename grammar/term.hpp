@@ -260,6 +260,9 @@ struct RuleInfo {
   bool scoped = false;     // each call is a scope of its own for the Distinct terms in it
   bool unordered = false;  // a template whose alternatives can be taken in any order (endings.hpp)
   bool cut = false;        // a template that had more alternatives
+  // Its front end vouches that all of its parts can end, with any parameter that is reached, and
+  // that it has a text that is not empty, and no empty one.
+  bool sound = false;
   Term body = kNothing;
   std::vector<Alternative> alternatives;
   std::vector<MemberGroup> members;

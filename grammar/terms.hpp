@@ -87,6 +87,7 @@ class TermStore {
   void set_loop(Rule rule, Term loop) { rules_[rule].loop = loop; }
   void set_scoped(Rule rule) { rules_[rule].scoped = true; }
   void set_unordered(Rule rule) { rules_[rule].unordered = true; }
+  void set_sound(Rule rule) { rules_[rule].sound = true; }
   // From here on, alternatives of templates that go on to this one are left out when they lead to
   // no end.
   void set_cut(Rule rule) { rules_[rule].cut = has_cut_ = true; }
@@ -254,6 +255,7 @@ class TermStore {
   Term join_tails(std::vector<Term> tails);
   bool merge_counts(std::vector<Term>& items);
   Term literal_trie(std::span<const std::string> texts, std::size_t depth, unsigned branches);
+  Term ascii(unsigned char c);
   Term utf8_term(const CodeRanges& ranges, bool joined);
   Term continuation_term(const CodeRanges& ranges, unsigned count, bool joined);
   Term block_terms(const CodeRanges& ranges, unsigned count, unsigned first, bool joined);
@@ -278,6 +280,7 @@ class TermStore {
     Term literal;  // the text as a term, or kNothing
   };
   bool append_single(Term t, std::string& text) const;
+  bool append_literal(Term t, std::string& text) const;
   std::vector<std::string> choices(Term t, std::size_t most) const;
   bool may_be_keys(Term t) const;
   std::size_t count_texts(Term t, std::size_t most) const;
@@ -429,9 +432,10 @@ class TermStore {
   std::unordered_map<std::string, Term> leapt_;    // by text and term
   Term json_char_[2] = {kNone, kNone};             // plain, restricted
   bool restricted_ = false;
-  unsigned depth_ = 0;         // of raw_row
-  unsigned factor_depth_ = 0;  // of factor
-  JoinMemo tails_;             // of join_tails
+  unsigned depth_ = 0;             // of raw_row
+  unsigned factor_depth_ = 0;      // of factor
+  JoinMemo tails_;                 // of join_tails
+  std::array<Term, 128> ascii_{};  // kNothing: not made yet
   CodeRanges whole_;
   CodeRanges joined_;
   std::uint64_t step_end_ = ~std::uint64_t{0};

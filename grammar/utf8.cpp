@@ -179,18 +179,25 @@ Term TermStore::any_text() {
   return any_text_;
 }
 
+// One ASCII character.
+Term TermStore::ascii(unsigned char c) {
+  Term& known = ascii_[c];
+  return known != kNothing ? known : known = bytes(ByteSet::of(c));
+}
+
 Term TermStore::literal(std::string_view text) {
   std::vector<Term> items;
+  items.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
-    const unsigned more = lead < 0x80   ? 0
-                          : lead < 0xC2 ? 4
-                          : lead < 0xE0 ? 1
-                          : lead < 0xF0 ? 2
-                          : lead < 0xF5 ? 3
-                                        : 4;
+    if (lead < 0x80) {
+      items.push_back(ascii(lead));
+      ++i;
+      continue;
+    }
+    const unsigned more = lead < 0xC2 ? 4 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : lead < 0xF5 ? 3 : 4;
     bool valid = more < 4 && i + more < text.size();
-    std::uint32_t code = more == 0 ? lead : lead & (0x3Fu >> more);
+    std::uint32_t code = lead & (0x3Fu >> more);
     for (unsigned k = 1; valid && k <= more; ++k) {
       const auto next = static_cast<unsigned char>(text[i + k]);
       valid = (next & 0xC0) == 0x80;

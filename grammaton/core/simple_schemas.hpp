@@ -106,6 +106,7 @@ class SimpleSchemas {
     std::uint8_t kinds = kAnyKind;
     bool reached = false;
     bool alive = false;
+    bool sound = true;  // its rules are (RuleInfo in grammar/term.hpp)
     bool only_kinds = false;
     bool has_arrays = false;
     bool has_objects = false;
@@ -169,7 +170,9 @@ class SimpleSchemas {
   bool object_can_hold(const Schema& schema) const;
 
   // simple_terms.cpp
-  Term frame(const char* name, Term body);
+  Term frame(const char* name, Term body, bool sound);
+  void find_sound();
+  Term member_term(const Member& member, const nb::object& lower);
   void add_parts(std::uint32_t schema, std::vector<Term>& scalars, std::vector<Term>& containers);
   Term array_term(std::uint32_t schema);
   Term object_term(std::uint32_t schema);
@@ -194,9 +197,13 @@ class SimpleSchemas {
   std::unordered_map<std::string, std::uint32_t> referred_;
   std::vector<std::uint32_t> reached_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, PyObject*>, Term> strings_;
-  nb::dict numbers_;    // terms by what is said of them
-  unsigned depth_ = 0;  // of choices being read
+  nb::dict numbers_;        // terms by what is said of them
+  unsigned depth_ = 0;      // of choices being read
+  std::size_t judged_ = 0;  // how many of the reached, by find_sound()
+  std::unordered_map<std::string_view, Term> keys_;
+  std::unordered_map<Term, Term> member_rests_;  // of a value and what stands around it
   std::unordered_map<Term, Term> key_rests_;
+  std::unordered_map<std::string, Term> key_rests_in_order_;  // by the declared keys
   std::deque<Body> bodies_;
 };
 

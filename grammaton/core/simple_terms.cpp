@@ -6,16 +6,40 @@
 
 namespace grammaton {
 
-Term SimpleSchemas::frame(const char* name, Term body) {
+Term SimpleSchemas::frame(const char* name, Term body, bool sound) {
   const Rule rule = store_->rule(name);
   store_->define(rule, body);
+  if (sound) store_->set_sound(rule);
   return store_->call(rule);
+}
+
+// Finds of which schemas all is known: those that reach no others than simple ones. What Python
+// lowers may have alternatives that lead to no end.
+void SimpleSchemas::find_sound() {
+  if (judged_ == reached_.size()) return;
+  judged_ = reached_.size();
+  const auto sound = [this](std::uint32_t member) {
+    return !holds(member) || (schemas_[member].state != State::Opaque && schemas_[member].sound);
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = reached_.size(); i-- > 0;) {
+      Schema& schema = schemas_[reached_[i]];
+      if (!schema.sound) continue;
+      schema.sound = std::ranges::all_of(schema.choices, sound) &&
+                     (schema.items == kNone || sound(schema.items)) &&
+                     (schema.other == kNone || sound(schema.other)) &&
+                     std::ranges::all_of(schema.members, sound, &Member::schema);
+      changed = changed || !schema.sound;
+    }
+  }
 }
 
 Term SimpleSchemas::term(std::uint32_t number, const nb::object& lower) {
   Schema& schema = schemas_[number];
   if (schema.term != kNone) return schema.term;
   if (!schema.reached) throw GrammarFault("this schema was not reached");
+  find_sound();
   if (schema.state == State::Opaque) return schema.term = from_python(lower(schema.position));
   std::vector<Term> parts;
   std::vector<Term> containers;
@@ -25,7 +49,7 @@ Term SimpleSchemas::term(std::uint32_t number, const nb::object& lower) {
   Term made = parts[0];
   if (parts.size() > 1) {
     made = store_->join(std::move(parts));
-    if (!containers.empty()) made = frame("VALUE", made);
+    if (!containers.empty()) made = frame("VALUE", made, schema.sound);
   }
   return schema.term = made;
 }
@@ -108,6 +132,18 @@ void SimpleSchemas::define_array(const Schema& schema, Rule rule, const nb::obje
   Term body = s.concat(item, tail);
   if (schema.least_items == 0) body = s.join({pieces_.close_bracket, body});
   s.define(rule, body);
+  if (schema.sound) s.set_sound(rule);
+}
+
+// A declared member and the space after it.
+Term SimpleSchemas::member_term(const Member& member, const nb::object& lower) {
+  TermStore& s = *store_;
+  const Term value = term(member.schema, lower);
+  Term& rest = member_rests_.try_emplace(value, kNothing).first->second;
+  if (rest == kNothing) rest = s.concat(pieces_.quote_colon, s.concat(value, pieces_.space));
+  Term& key = keys_.try_emplace(member.text, kNothing).first->second;
+  if (key == kNothing) key = s.json(s.literal(member.text));
+  return s.concat(pieces_.quote, s.concat(key, rest));
 }
 
 void SimpleSchemas::define_object(const Schema& schema, Rule rule, const nb::object& lower) {
@@ -116,10 +152,7 @@ void SimpleSchemas::define_object(const Schema& schema, Rule rule, const nb::obj
   members.reserve(schema.members.size());
   for (const Member& member : schema.members) {
     if (!holds(member.schema)) continue;
-    const Term rest =
-        s.concat(pieces_.quote_colon, s.concat(term(member.schema, lower), pieces_.space));
-    const Term key = s.concat(s.json(s.literal(member.text)), rest);
-    members.push_back({s.concat(pieces_.quote, key), member.required});
+    members.push_back({member_term(member, lower), member.required});
   }
   Term other = kNothing;
   if (!schema.is_closed && (schema.other == kNone || holds(schema.other))) {
@@ -130,15 +163,28 @@ void SimpleSchemas::define_object(const Schema& schema, Rule rule, const nb::obj
   if (members.empty()) {
     const Term more = s.repeat(s.concat(pieces_.comma, other), 0, kUnbounded);
     s.define(rule, s.concat(other, s.concat(more, pieces_.close_brace)));
+    if (schema.sound) s.set_sound(rule);
     return;
   }
-  define_object_rules(s, rule, members, other, any_order_, pieces_.close_brace, pieces_.comma);
+  const Rule rest =
+      define_object_rules(s, rule, members, other, any_order_, pieces_.close_brace, pieces_.comma);
+  if (schema.sound) {
+    s.set_sound(rule);
+    s.set_sound(rest);
+  }
 }
 
 // A frame of the keys that are not declared, after the opening quote.
 Term SimpleSchemas::key_rest(const Schema& schema) {
   if (schema.members.empty()) return pieces_.any_string_rest;
   TermStore& s = *store_;
+  std::string all;
+  for (const Member& member : schema.members) {
+    all += member.text;
+    all += '\xFF';  // in no text
+  }
+  const auto [in_order, is_new_order] = key_rests_in_order_.try_emplace(std::move(all), kNothing);
+  if (!is_new_order) return in_order->second;
   std::vector<std::string> texts;
   texts.reserve(schema.members.size());
   for (const Member& member : schema.members) texts.emplace_back(member.text);
@@ -146,9 +192,9 @@ Term SimpleSchemas::key_rest(const Schema& schema) {
   const auto [known, is_new] = key_rests_.try_emplace(declared, kNothing);
   if (is_new) {
     const Term others = s.json(s.complement(declared));
-    known->second = frame("KEY", s.concat(others, pieces_.quote));
+    known->second = frame("KEY", s.concat(others, pieces_.quote), true);
   }
-  return known->second;
+  return in_order->second = known->second;
 }
 
 }  // namespace grammaton
