@@ -209,9 +209,12 @@ bool TermStore::json_live(Term x, std::uint32_t phase) {
         code = 0xE000;
       } else {
         if (json_after(x, code) != kNothing) return true;
-        // No text goes on with this lead byte: skip what shares it.
-        if (code >= 0x800 && step(x, 0xE0 | (code >> 12)) == kNothing) {
+        // No text goes on with this lead byte, or with the byte after it: skip what shares them.
+        const Term lead = code >= 0x800 ? step(x, 0xE0 | (code >> 12)) : x;
+        if (lead == kNothing) {
           code = (code >> 12) == 0xD ? 0xD800 : (code | 0xFFF) + 1;
+        } else if (code >= 0x800 && step(lead, 0x80 | ((code >> 6) & 0x3F)) == kNothing) {
+          code = (code | 0x3F) + 1;
         } else if (code >= 0x80 && code < 0x800 && step(x, 0xC0 | (code >> 6)) == kNothing) {
           code = (code | 0x3F) + 1;
         } else {

@@ -32,6 +32,8 @@ constexpr std::uint32_t kLongNeed = 16;
 constexpr std::size_t kListedTokens = 1024;
 // Unions of more terms keep their counts: they are enumerations.
 constexpr std::size_t kFewOperands = 64;
+// All but what so few nodes begin is most of the vocabulary.
+constexpr std::size_t kFewNodes = 128;
 
 bool is_ascii(const ByteSet& set) { return (set.words[2] | set.words[3]) == 0; }
 
@@ -370,7 +372,7 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
     }
     const Trie::Node& here = trie.node(at.node);
     const bool whole = by_characters && at.node == Trie::kRoot && more < by_slack.size() &&
-                       others.size() * kWideSubtree < trie.size();
+                       others.size() * kFewNodes < trie.size();
     std::vector<Word> whole_bits;
     if (whole) whole_bits = index_.text_bits();
     std::uint32_t done = here.entry_end;

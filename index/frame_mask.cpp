@@ -14,30 +14,56 @@ namespace {
 // tokens. Longer ones would be most of a mask's time: each of their tokens touches a word of its
 // own.
 constexpr std::size_t kSparseTokens = 192;
-// Counted bases are kept ready up to this many items; only some 200 of 129k tokens have more.
-constexpr std::size_t kReadyCounts = 32;
+// So few tokens between two counted bases are listed. A base for each number of items was half a
+// megabyte, most of a hexadecimal frame's 0.7 ms.
+constexpr std::size_t kListedCounts = 128;
+// After so many bases twice as many tokens are listed, and so on. No real vocabulary has so many.
+constexpr std::size_t kManyCountedBases = 32;
 // Below a node with at least so many others it pays to ask whether all of them stay inside.
 constexpr std::uint32_t kKeptSubtree = 8;
-constexpr std::size_t kListedCounts = 256;
 // Added to a frame's hash for its remainders that go on.
 constexpr std::uint64_t kGoingOn = 1;
 
-// ItemCounts::most of tokens sorted so. It ends where hardly any token has more items, which is
-// cheaper to take out of the last one than to keep ready.
-std::vector<Bits> most_by_items(const std::vector<ItemCounts::Taken>& inside, std::size_t words) {
-  std::vector<Bits> most;
+// ItemCounts::at_most of tokens sorted so.
+std::vector<ItemCounts::AtMost> at_most(const std::vector<ItemCounts::Taken>& inside,
+                                        std::size_t words) {
+  std::vector<ItemCounts::AtMost> made;
   std::vector<Word> bits(words, 0);
-  std::size_t next = inside.size();
-  while (most.size() <= kReadyCounts) {
-    const bool last = most.size() == kReadyCounts || next <= kListedCounts;
-    for (; next > 0 && (last || inside[next - 1].items <= most.size()); --next) {
-      set_bit(bits.data(), inside[next - 1].token);
-    }
-    most.push_back(copy_bits(bits));
-    if (last) break;
+  std::size_t since = 0;
+  for (std::size_t next = inside.size(); next > 0; --next) {
+    const ItemCounts::Taken& taken = inside[next - 1];
+    set_bit(bits.data(), taken.token);
+    ++since;
+    if (since < kListedCounts << made.size() / kManyCountedBases ||
+        (next > 1 && inside[next - 2].items == taken.items))
+      continue;
+    made.push_back({taken.items, copy_bits(bits)});
+    since = 0;
   }
-  return most;
+  return made;
 }
+
+// The terms along texts that share beginnings with one another.
+class PathTerms {
+ public:
+  PathTerms(TermStore& store, Term start) : store_(store), terms_{start} {}
+
+  // The next text; of it nothing is copied.
+  void follow(std::string_view text) {
+    const auto shared = std::ranges::mismatch(text_, text).in2 - text.begin();
+    terms_.resize(static_cast<std::size_t>(shared) + 1);
+    for (const char c : text.substr(static_cast<std::size_t>(shared)))
+      terms_.push_back(store_.step(terms_.back(), static_cast<std::uint8_t>(c)));
+    text_ = text;
+  }
+  // After each beginning of the text, the empty one first.
+  const std::vector<Term>& terms() const { return terms_; }
+
+ private:
+  TermStore& store_;
+  std::string_view text_;
+  std::vector<Term> terms_;
+};
 
 }  // namespace
 
@@ -116,7 +142,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on) {
   };
   // Takes everything below a node if all of it leads from the term back to it.
   std::unordered_map<Term, LoopedLetters> loops;
-  LetterRegions regions(store_);
+  LetterRegions regions(store_, Trie::common_letters());
   auto take_looped = [&](const Visit& at, const Letters& letters) {
     const auto [found, fresh] = loops.try_emplace(at.term);
     if (fresh && !(counting && store_.nullable(at.term)) &&
@@ -153,14 +179,23 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on) {
     if (store_.nullable(next)) exits.push_back(deeper);
     stack.push_back(deeper);
   };
-  // Where the term loops on nearly all characters below: takes all but what other characters begin.
+  // Where nearly all characters below keep the term alive: takes all but what other characters
+  // begin.
   Remainders remainders(trie, bits.data(), counting, going_on);
   std::vector<Entry> passed;  // remainders at ends of the frame that are not visited
   std::vector<std::uint32_t> others;
   const auto take_but_others = [&](const Visit& at) {
-    const auto found = loops.find(at.term);
-    if (found == loops.end() || !trie.find_others(at.node, found->second.all(store_), others))
-      return false;
+    const Letters* kept = nullptr;
+    bool by_path = false;  // a path leads through other terms, or the frame may end on it
+    if (!counting) {
+      const LetterRegions::Keeping* const keeping = regions.keeping(at.term);
+      if (keeping == nullptr) return false;
+      kept = &keeping->letters;
+      by_path = !keeping->loops || store_.nullable(at.term);
+    } else if (const auto found = loops.find(at.term); found != loops.end()) {
+      kept = &found->second.all(store_);
+    }
+    if (kept == nullptr || !trie.find_others(at.node, *kept, others)) return false;
     const Trie::Node& here = trie.node(at.node);
     const auto take_until = [&](std::uint32_t begin, std::uint32_t end) {
       take(trie.entries(begin, end));
@@ -170,44 +205,48 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on) {
         counts.inside.push_back({at.items + items, trie.entry(e).token});
       }
     };
-    // At the root that is the whole vocabulary, less a few.
+    std::size_t left_out = 0;
+    for (const std::uint32_t other : others) left_out += trie.entries_from(other).size();
+    // At the root that may be most of the vocabulary.
     const bool whole = !counting && at.node == Trie::kRoot && &trie == &index_.trie() &&
-                       others.size() * kWideSubtree < trie.size();
+                       left_out * 2 < trie.entries_from(Trie::kRoot).size();
     if (whole) {
       bits = index_.text_bits();
       tokens.resize(kSparseTokens + 1);  // more than are listed
     }
     std::uint32_t done = here.entry_end;
+    PathTerms path(store_, at.term);
     for (const std::uint32_t other : others) {
       const Trie::Node& below = trie.node(other);
+      const std::span<const Entry> entries = trie.entries_from(other);
       if (whole) {
-        for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end))
-          clear_bit(bits.data(), entry.token);
+        for (const Entry& entry : entries) clear_bit(bits.data(), entry.token);
       } else {
         take_until(done, below.entry_begin);
       }
       done = below.subtree_entry_end;
-      if (store_.nullable(at.term)) {
-        const bool goes_on = store_.step(at.term, trie.byte(other)) != kNothing;
-        for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end)) {
-          const std::string_view text = index_.token(entry.token).substr(entry.start);
-          for (std::uint32_t depth = here.depth + 1u; depth < below.depth; ++depth) {
-            const auto byte = static_cast<std::uint8_t>(text[depth]);
-            if ((byte & 0xC0) != 0x80 && remainders.keeps(depth + 1 < below.depth || goes_on, byte))
-              passed.push_back({entry.token, entry.start + depth, 0});
-          }
+      if (by_path) {
+        const Entry& first = entries.front();
+        const auto text =
+            index_.token(first.token).substr(first.start + here.depth, below.depth - here.depth);
+        path.follow(text.substr(0, text.size() - 1));
+        for (std::size_t i = 1; i < text.size(); ++i) {
+          if (!store_.nullable(path.terms()[i])) continue;
+          const auto byte = static_cast<std::uint8_t>(text[i]);
+          if (!remainders.keeps(store_.step(path.terms()[i], byte) != kNothing, byte)) continue;
+          const auto start = static_cast<std::uint32_t>(here.depth + i);
+          for (const Entry& entry : entries)
+            passed.push_back({entry.token, entry.start + start, 0});
         }
       }
-    }
-    if (!whole) take_until(done, here.subtree_entry_end);
-    for (const std::uint32_t other : others) {
-      const Term next = store_.step(at.term, trie.byte(other));
+      const Term from = path.terms().back();
+      const Term next = store_.step(from, trie.byte(other));
       if (next == kNothing) continue;
       const bool begins = (trie.byte(other) & 0xC0) != 0x80;
-      const std::uint32_t before = trie.node(other).characters - (begins ? 1 : 0);
-      visit({at.node, at.term, at.items + (at.term == t ? before - here.characters : 0)}, other,
-            next);
+      const std::uint32_t before = below.characters - (begins ? 1 : 0);
+      visit({at.node, from, at.items + (at.term == t ? before - here.characters : 0)}, other, next);
     }
+    if (!whole) take_until(done, here.subtree_entry_end);
     return true;
   };
   std::array<std::uint8_t, 256> moved;
@@ -243,7 +282,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on) {
   const bool dense = tokens.size() > kSparseTokens;
   if (counting) {
     sort_by_items(counts.inside);
-    if (dense) counts.most = most_by_items(counts.inside, index_.words());
+    if (dense) counts.at_most = at_most(counts.inside, index_.words());
     mask->counts = std::move(counts);
   }
   if (dense) {

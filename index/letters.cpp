@@ -51,6 +51,7 @@ struct Lead {
         more(byte < 0xE0   ? 1
              : byte < 0xF0 ? 2
                            : 3) {}
+  friend bool operator==(const Lead&, const Lead&) = default;
   unsigned low;  // of the second byte
   unsigned high;
   unsigned more;  // bytes
@@ -141,15 +142,22 @@ void LetterRegions::add_edge(LetterRow& row, Term to, unsigned letter) {
 }
 
 void LetterRegions::add_beyond_ascii(LetterRow& row, Term t) {
+  Term asked = kNothing;  // the one before, which most are like
+  Lead asked_lead(0);
+  Term to = kNothing;
   for (unsigned byte = Letters::kFirstLead; byte <= Letters::kLastLead; ++byte) {
     const Term after = store_.step(t, byte);
     if (after == kNothing) continue;
     const Lead lead(byte);
-    // Where one of the characters leads, all have to.
-    Term to = store_.step(after, lead.low);
-    for (unsigned i = 1; i < lead.more; ++i) to = store_.step(to, 0x80);
-    if (to != kNothing && ReturnSearch(store_, to).all(after, lead))
-      add_edge(row, to, Letters::lead(byte));
+    if (after != asked || !(lead == asked_lead)) {
+      asked = after;
+      asked_lead = lead;
+      // Where one of the characters leads, all have to.
+      to = store_.step(after, lead.low);
+      for (unsigned i = 1; i < lead.more; ++i) to = store_.step(to, 0x80);
+      if (to != kNothing && !ReturnSearch(store_, to).all(after, lead)) to = kNothing;
+    }
+    if (to != kNothing) add_edge(row, to, Letters::lead(byte));
   }
 }
 
@@ -166,6 +174,33 @@ bool LetterRegions::keeps(Term t, const Letters& letters) {
     }
   }
   return true;
+}
+
+const LetterRegions::Keeping* LetterRegions::keeping(Term t) {
+  const auto [found, fresh] = keeping_.try_emplace(t);
+  if (fresh) found->second = find_keeping(t);
+  return found->second ? &*found->second : nullptr;
+}
+
+std::optional<LetterRegions::Keeping> LetterRegions::find_keeping(Term t) {
+  Letters letters = row(t, true).live;
+  reached_.assign(1, t);
+  for (std::size_t i = 0; i < reached_.size(); ++i) {
+    if (store_.has(reached_[i], kHasNoSplit)) return std::nullopt;
+    const LetterRow& from = row(reached_[i], true);
+    letters.keep(from.live);
+    for (const Edge& edge : from.edges) {
+      if (!letters.meets(edge.over) || std::ranges::find(reached_, edge.to) != reached_.end())
+        continue;
+      if (reached_.size() < kMostReached && wanted_.within(row(edge.to, true).live)) {
+        reached_.push_back(edge.to);
+      } else {
+        letters.remove(edge.over);
+      }
+    }
+    if (!wanted_.within(letters)) return std::nullopt;
+  }
+  return Keeping{letters, reached_.size() == 1};
 }
 
 }  // namespace grammaton

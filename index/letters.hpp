@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -23,6 +24,11 @@ class Letters {
   static constexpr unsigned kMalformed = 191;
 
   static constexpr unsigned lead(unsigned byte) { return 128 + byte - kFirstLead; }
+  // What begins with a byte.
+  static unsigned of_first_byte(unsigned byte) {
+    if (byte < 0x80) return byte;
+    return kFirstLead <= byte && byte <= kLastLead ? lead(byte) : kMalformed;
+  }
   // Continuation bytes add nothing, and bytes that UTF-8 never has are malformed anyway.
   void add_byte(unsigned byte) {
     if (byte < 0x80) {
@@ -36,6 +42,12 @@ class Letters {
   void remove(unsigned letter) { words_[letter >> 6] &= ~(std::uint64_t{1} << (letter & 63)); }
   void add(const Letters& other) {
     for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+  }
+  void remove(const Letters& other) {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= ~other.words_[i];
+  }
+  void keep(const Letters& other) {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= other.words_[i];
   }
   bool ascii_within(const Letters& other) const {
     return ((words_[0] & ~other.words_[0]) | (words_[1] & ~other.words_[1])) == 0;
@@ -111,10 +123,17 @@ class LoopedLetters {
 // terms over letters are made when first asked for.
 class LetterRegions {
  public:
-  explicit LetterRegions(TermStore& store) : store_(store) {}
+  LetterRegions(TermStore& store, const Letters& wanted) : store_(store), wanted_(wanted) {}
   // Whether every text of these letters leads from the term to some other; false as well when those
   // are many.
   bool keeps(Term t, const Letters& letters);
+  struct Keeping {
+    Letters letters;
+    bool loops;  // all of them lead from the term straight back to it
+  };
+  // Letters that keep the term alive, the wanted ones and others; null when there are none such.
+  // Not the most there could be: a letter that leads where one of the wanted is dead is left out.
+  const Keeping* keeping(Term t);
 
  private:
   struct Edge {
@@ -129,10 +148,13 @@ class LetterRegions {
   LetterRow& row(Term t, bool beyond_ascii);
   void add_edge(LetterRow& row, Term to, unsigned letter);
   void add_beyond_ascii(LetterRow& row, Term t);
+  std::optional<Keeping> find_keeping(Term t);
 
   TermStore& store_;
+  Letters wanted_;
   std::unordered_map<Term, LetterRow> rows_;
-  std::vector<Term> reached_;  // of keeps(), for its memory
+  std::unordered_map<Term, std::optional<Keeping>> keeping_;
+  std::vector<Term> reached_;  // under way; for its memory
 };
 
 }  // namespace grammaton

@@ -20,7 +20,7 @@ std::size_t FrameMask::memory(std::size_t words) const {
   bytes += exits.size() * sizeof(Exit);
   if (counts) {
     bytes += (counts->inside.size() + counts->ending.size()) * sizeof(ItemCounts::Taken);
-    bytes += counts->most.size() * words * sizeof(Word);
+    bytes += counts->at_most.size() * words * sizeof(Word);
   }
   if (bounds) {
     bytes += (bounds->others.size() + bounds->ending.size()) * sizeof(ItemCounts::Taken);

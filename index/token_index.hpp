@@ -33,8 +33,13 @@ struct ItemCounts {
   };
   std::vector<Taken> inside;  // tokens that stay in X*, by items, descending
   std::vector<Taken> ending;  // tokens that end exactly at the frame's end
-  // most[n]: the tokens of `inside` with at most n items; most.back() is all of them.
-  std::vector<Bits> most;
+  // Bits of those with at most so many items, at a few numbers of them, ascending: what lies
+  // between two is soon listed. Empty where `inside` is short.
+  struct AtMost {
+    std::uint32_t items;
+    Bits tokens;
+  };
+  std::vector<AtMost> at_most;
 };
 
 // Most items first: a counting sort, since tokens have few items.

@@ -15,13 +15,20 @@ namespace {
 constexpr std::uint32_t kLetteredNodes = 4;
 // Smaller tries have no lists of characters.
 constexpr std::size_t kListedNodes = 256;
-// Fewer nodes than one in so many are worth finding by list: those of a class without the
-// characters beyond ASCII, one in ten, took 2.8 ms to sort, and the walk without them 0.4.
-constexpr std::size_t kFewOthers = 64;
+// Fewer nodes than one in so many are worth finding by list.
+constexpr std::size_t kFewOthers = 32;
 
-bool is_common(unsigned letter) {
-  return ('0' <= letter && letter <= '9') || ('A' <= letter && letter <= 'Z') ||
-         ('a' <= letter && letter <= 'z');
+bool is_common(unsigned letter) { return 'a' <= letter && letter <= 'z'; }
+
+// The first of a sorted range that is not below `bound`; near ones are found soonest.
+const std::uint64_t* leap(const std::uint64_t* at, const std::uint64_t* end, std::uint64_t bound) {
+  for (std::ptrdiff_t step = 1; at != end && *at < bound; step *= 2) {
+    if (end - at <= step || at[step] >= bound) {
+      return std::lower_bound(at + 1, end - at <= step ? end : at + step, bound);
+    }
+    at += step;
+  }
+  return at;
 }
 
 std::size_t common_prefix(std::string_view a, std::string_view b) {
@@ -73,10 +80,8 @@ class Trie::CharacterLists {
   }
 
   void finish() {
-    std::vector<std::uint32_t>& broken = trie_.characters_at_[Letters::kMalformed];
-    std::ranges::sort(broken, [this](std::uint32_t a, std::uint32_t b) {
-      return trie_.in_order(a) < trie_.in_order(b);
-    });
+    std::vector<std::uint64_t>& broken = trie_.characters_at_[Letters::kMalformed];
+    std::ranges::sort(broken);
     broken.erase(std::unique(broken.begin(), broken.end()), broken.end());
     for (auto& nodes : trie_.characters_at_) {
       nodes.shrink_to_fit();
@@ -85,7 +90,9 @@ class Trie::CharacterLists {
   }
 
  private:
-  void list(unsigned letter, std::uint32_t node) { trie_.characters_at_[letter].push_back(node); }
+  void list(unsigned letter, std::uint32_t node) {
+    trie_.characters_at_[letter].push_back(trie_.in_order(node));
+  }
   Place mark_broken(std::uint32_t begin) {
     list(Letters::kMalformed, begin);
     Place place;
@@ -96,35 +103,60 @@ class Trie::CharacterLists {
   Trie& trie_;
 };
 
+const Letters& Trie::common_letters() {
+  static const Letters common = [] {
+    Letters letters;
+    for (unsigned letter = 0; letter < 0x80; ++letter) {
+      if (is_common(letter)) letters.add(letter);
+    }
+    return letters;
+  }();
+  return common;
+}
+
 bool Trie::find_others(std::uint32_t n, const Letters& looped,
                        std::vector<std::uint32_t>& out) const {
   out.clear();
   const Node& top = nodes_[n];
   if (characters_at_.empty() || top.characters != top.depth) return false;
-  for (unsigned letter = 0; letter < 0x80; ++letter) {
-    if (is_common(letter) && !looped.has(letter)) return false;
+  if (!common_letters().within(looped)) return false;
+  const auto end_of = [this](std::uint64_t place) {
+    return std::uint64_t{nodes_[static_cast<std::uint32_t>(place)].subtree_entry_end} << 32;
+  };
+  // Children over such letters first: in most classes the space is one, and most nodes that are
+  // listed lie below it.
+  struct Subtree {
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
+  std::vector<std::uint64_t> found;
+  std::vector<Subtree> children;
+  for (std::uint32_t c = top.child_begin; c < top.child_end; ++c) {
+    if (looped.has(Letters::of_first_byte(bytes_[c]))) continue;
+    found.push_back(in_order(c));
+    children.push_back({found.back(), end_of(found.back())});
   }
   for (unsigned letter = 0; letter <= Letters::kMalformed; ++letter) {
     if (looped.has(letter)) continue;
-    const std::vector<std::uint32_t>& nodes = characters_at_[letter];
-    const auto before = [this](std::uint32_t node, std::pair<std::uint32_t, std::uint32_t> place) {
-      return in_order(node) < place;
-    };
-    const auto begin = std::lower_bound(nodes.begin(), nodes.end(),
-                                        std::pair{top.entry_begin, top.depth + 1u}, before);
-    const auto end =
-        std::lower_bound(begin, nodes.end(), std::pair{top.subtree_entry_end, 0u}, before);
-    out.insert(out.end(), begin, end);
-    if (out.size() * kFewOthers > top.subtree_nodes) return false;
+    const std::vector<std::uint64_t>& nodes = characters_at_[letter];
+    const std::uint64_t* const all = nodes.data() + nodes.size();
+    const std::uint64_t* at = std::upper_bound(nodes.data(), all, in_order(n));
+    const std::uint64_t* const end =
+        std::lower_bound(at, all, std::uint64_t{top.subtree_entry_end} << 32);
+    for (auto child = children.begin(); at != end && child != children.end(); ++child) {
+      for (; at != end && *at < child->begin; ++at) found.push_back(*at);
+      at = leap(at, end, child->end);
+    }
+    found.insert(found.end(), at, end);
+    if (found.size() * kFewOthers > top.subtree_nodes) return false;
   }
-  std::ranges::sort(out,
-                    [this](std::uint32_t a, std::uint32_t b) { return in_order(a) < in_order(b); });
-  std::uint32_t done = 0;  // entries
-  std::erase_if(out, [&](std::uint32_t node) {
-    if (nodes_[node].entry_begin < done) return true;
-    done = nodes_[node].subtree_entry_end;
-    return false;
-  });
+  std::ranges::sort(found);
+  std::uint64_t done = 0;
+  for (const std::uint64_t place : found) {
+    if (place < done) continue;  // below another
+    done = end_of(place);
+    out.push_back(static_cast<std::uint32_t>(place));
+  }
   return true;
 }
 
@@ -175,9 +207,9 @@ void Trie::build(std::vector<Sorted> sorted) {
   while (!stack.empty()) {
     Open open = stack.back();
     stack.pop_back();
-    if (lists && open.node != kRoot) open.place = lists->enter(open.node, open.place);
     std::size_t i = open.low;
     nodes_[open.node].entry_begin = static_cast<std::uint32_t>(entries_.size());
+    if (lists && open.node != kRoot) open.place = lists->enter(open.node, open.place);
     for (; i < open.high && sorted[i].text.size() == open.depth; ++i) {
       entries_.push_back(sorted[i].entry);
       characters_.push_back(nodes_[open.node].characters);

@@ -62,6 +62,10 @@ class Trie {
   std::span<const Entry> entries_at(std::uint32_t n) const {
     return entries(nodes_[n].entry_begin, nodes_[n].entry_end);
   }
+  // Of a node and all below it.
+  std::span<const Entry> entries_from(std::uint32_t n) const {
+    return entries(nodes_[n].entry_begin, nodes_[n].subtree_entry_end);
+  }
   ItemRange items(std::uint32_t n) const { return items_.empty() ? ItemRange{} : items_[n]; }
   // The characters of the bytes strictly below a node, read from a character boundary; null for
   // small subtrees.
@@ -72,12 +76,14 @@ class Trie {
   // off, in pre-order and none below another; false when they are too many for a shortcut, or not
   // known. To be asked of nodes that only first bytes of characters lead to.
   bool find_others(std::uint32_t n, const Letters& looped, std::vector<std::uint32_t>& out) const;
+  // The letters that find_others() can't leave out.
+  static const Letters& common_letters();
   // How many characters begin in the entry with this number.
   std::uint32_t characters(std::uint32_t entry) const { return characters_[entry]; }
   // The child over a byte, or 0 (the root is nobody's child).
   std::uint32_t child(std::uint32_t n, std::uint8_t byte) const;
   std::size_t memory() const {
-    return listed_nodes_ * sizeof(std::uint32_t) + nodes_.size() * (sizeof(Node) + 1) +
+    return listed_nodes_ * sizeof(std::uint64_t) + nodes_.size() * (sizeof(Node) + 1) +
            items_.size() * sizeof(ItemRange) + letters_.size() * sizeof(Letters) +
            entries_.size() * (sizeof(Entry) + sizeof(std::uint16_t));
   }
@@ -93,8 +99,10 @@ class Trie {
   static bool all_differ(const std::vector<Sorted>& sorted);
   void summarise();
   class CharacterLists;
-  std::pair<std::uint32_t, std::uint32_t> in_order(std::uint32_t n) const {
-    return {nodes_[n].entry_begin, nodes_[n].depth};
+  // Nodes sort in pre-order by this: one that begins with the same entry as another is above it,
+  // and then has the lower number.
+  std::uint64_t in_order(std::uint32_t n) const {
+    return std::uint64_t{nodes_[n].entry_begin} << 32 | n;
   }
   void add_letters(std::uint32_t id, Letters& letters) const;
 
@@ -104,9 +112,10 @@ class Trie {
   std::vector<std::uint8_t> bytes_;
   std::vector<ItemRange> items_;  // empty when all are 0
   std::vector<Letters> letters_;
-  // By letter, but for the commonest, in pre-order: the nodes where such a character begins. The
-  // last: where one begins that is broken off by another byte. Empty for small tries.
-  std::vector<std::vector<std::uint32_t>> characters_at_;
+  // By letter, but for the commonest: the nodes where such a character begins, as in_order() of
+  // them and sorted, so that several lists merge without a look at the nodes. The last: where a
+  // character begins that is broken off by another byte. Empty for small tries.
+  std::vector<std::vector<std::uint64_t>> characters_at_;
   std::size_t listed_nodes_ = 0;
   std::vector<Entry> entries_;
   std::vector<std::uint16_t> characters_;

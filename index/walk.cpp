@@ -19,7 +19,7 @@ constexpr std::size_t kWideRest = 2048;
 // Sets whose first bytes are remembered.
 constexpr std::size_t kMostFirstBytes = 65'536;
 // A pair walk that differs in more nodes than this is no shortcut.
-constexpr std::size_t kPairBudget = 4096;
+constexpr std::size_t kPairBudget = 1024;
 // Nor is one that takes out more tokens than this, at 2 ns each: where half of the characters can't
 // begin, what is left is soon walked, and kept.
 constexpr std::uint64_t kMostCleared = 16384;
@@ -224,9 +224,9 @@ bool Walker::apply_frame(Place place, const Group& written, std::size_t level, b
     const std::uint64_t nodes = reach(place, store_.row(group.term));
     if (nodes < kShortWalk) return false;
     if (place.trie->unique()) {
-      if (apply_counted(place, group, level, blank, out)) return true;
+      if (apply_counted(place, group, level, out)) return true;
       if (apply_bounded(place, group, level, blank, out)) return true;
-      if (nodes >= kPairBudget / 4 && apply_beside(place, group, level, blank, out)) return true;
+      if (nodes >= kPairBudget && apply_beside(place, group, level, blank, out)) return true;
     }
     mask = frame(place, group.term);
   }
@@ -357,8 +357,7 @@ const Walker::Counted* Walker::counted_form(Term t) {
   return kept.reference == kNothing ? nullptr : &kept;
 }
 
-bool Walker::apply_counted(Place place, const Group& group, std::size_t level, bool blank,
-                           MaskBuilder& out) {
+bool Walker::apply_counted(Place place, const Group& group, std::size_t level, MaskBuilder& out) {
   const Counted* form = counted_form(group.term);
   if (form == nullptr || form->reference == group.term) return false;
   const Counted counted = *form;
@@ -366,24 +365,18 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, b
   if (!mask->counts) return false;
   ++stats_.counted;
   const ItemCounts& counts = *mask->counts;
+  const auto more = [&](const auto& some) { return some.items > counted.high; };
+  std::uint32_t added = 0;
+  auto ready = std::ranges::find_if(counts.at_most, more);
+  if (ready != counts.at_most.begin()) {
+    --ready;
+    out.add(ready->tokens);
+    added = ready->items + 1;
+  }
   const std::vector<ItemCounts::Taken>& inside = counts.inside;
-  if (counts.most.empty()) {  // few tokens: they are listed
-    for (const ItemCounts::Taken& taken : inside) {
-      if (taken.items <= counted.high) out.set(taken.token);
-    }
-  } else {
-    const std::size_t last = counts.most.size() - 1;
-    if (counted.high < last || inside.empty() || inside.front().items <= counted.high) {
-      out.add(counts.most[std::min<std::size_t>(counted.high, last)]);
-    } else {  // all but the longest
-      Part part(*this, out, blank);
-      part.bits().add(counts.most[last]);
-      for (const ItemCounts::Taken& taken : inside) {
-        if (taken.items <= counted.high) break;
-        part.bits().unset(taken.token);
-      }
-      part.join();
-    }
+  for (auto taken = std::ranges::partition_point(inside, more);
+       taken != inside.end() && taken->items >= added; ++taken) {
+    out.set(taken->token);
   }
   for (const ItemCounts::Taken& taken : counts.ending) {
     if (counted.low <= taken.items && taken.items <= counted.high) out.set(taken.token);

@@ -33,7 +33,7 @@
 namespace grammaton {
 
 // Below a node with so many others it pays to find the few characters that a term doesn't loop on.
-inline constexpr std::uint32_t kWideSubtree = 128;
+inline constexpr std::uint32_t kWideSubtree = 512;
 
 struct WalkStats {
   std::uint64_t walk_nodes = 0;   // trie nodes visited by walks of configurations
@@ -127,8 +127,7 @@ class Walker {
   const ByteSet& first_bytes(SetId parents, std::size_t level);
   void add_known(Place place, SetId parents, std::size_t level, MaskBuilder& out);
   void walk_parents(Place place, SetId parents, std::size_t level, Filter filter, MaskBuilder& out);
-  bool apply_counted(Place place, const Group& group, std::size_t level, bool blank,
-                     MaskBuilder& out);
+  bool apply_counted(Place place, const Group& group, std::size_t level, MaskBuilder& out);
   bool apply_bounded(Place place, const Group& group, std::size_t level, bool blank,
                      MaskBuilder& out);
   bool apply_keys(Place place, const Group& group, std::size_t level, MaskBuilder& out);

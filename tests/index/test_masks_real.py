@@ -25,7 +25,14 @@ QUOTE = ("text", '"')
 STRING_CHARS = ("chars", ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10FFFF)))
 ANY_TEXT = ("repeat", ("chars", ALL), 0, None)
 WORD = ("chars", ((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)))
+LOWER = ("chars", ((0x30, 0x39), (0x61, 0x7A)))
 BLANK = ("repeat", ("chars", ((0x20, 0x20), (0x0A, 0x0A))), 0, 8)
+
+
+def holding(text: str) -> Expression:
+    """Texts with another one in them."""
+    return ("concat", (ANY_TEXT, ("text", text), ANY_TEXT))
+
 
 BODIES: dict[str, Expression] = {
     "string": ("concat", (("json", ANY_TEXT), QUOTE)),
@@ -63,6 +70,27 @@ BODIES: dict[str, Expression] = {
     ),
     "blanks": ("concat", (BLANK, ("text", "x"))),
     "lines": ("repeat", ("chars", ((0, 9), (11, 0x10FFFF))), 1, None),
+    # Terms that most characters keep alive by way of others, with and without ends on the way.
+    "with a one": ("concat", (("json", holding("1")), QUOTE)),
+    "no prefix": ("concat", (("json", ("complement", holding("sdk:"))), QUOTE)),
+    "no pair": ("complement", holding("=(")),
+    "ends in x": (
+        "concat",
+        (ANY_TEXT, ("chars", ((0x78, 0x78), (0x2E, 0x2E)))),
+    ),
+    "lower": ("concat", (("json", ("repeat", LOWER, 1, None)), QUOTE)),
+    "words and spaces": (
+        "concat",
+        (
+            (
+                "json",
+                ("repeat", ("chars", (*WORD[1], (9, 10), (32, 32), (0x2003, 0x2003))), 1, None),
+            ),
+            QUOTE,
+        ),
+    ),
+    "upper, counted": ("concat", (("repeat", ("chars", ((0x41, 0x5A),)), 2, 6), QUOTE)),
+    "digits, counted": ("repeat", ("chars", ((0x30, 0x39),)), 0, 5),
 }
 TAILS: dict[str, Expression] = {
     "colon": ("concat", (("text", ":"), BLANK, ("call", 0, (), ()))),
