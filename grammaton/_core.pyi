@@ -43,6 +43,10 @@ class TermStore:
     def __init__(self, limits: Limits = ...) -> None: ...
     def chars(self, ranges: Sequence[tuple[int, int]]) -> int:
         """One character out of inclusive code point ranges, as UTF-8; surrogates are dropped."""
+    def plain_pattern(self, pattern: str) -> int | None:
+        """The texts in which a pattern of ECMA-262, leniently read, is found, if it is made of
+        characters, classes, groups, counts, and anchors at the ends of a branch alone; None for
+        others, and for what is no pattern. No lone surrogates."""
     def literal(self, text: bytes) -> int:
         """Exactly this text; must be valid UTF-8 (GrammarError)."""
     def literals(self, texts: Sequence[bytes]) -> int:

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from grammaton._core import Recognizer, TermStore
 from grammaton.errors import GrammarError
-from grammaton.grammar.json_schema.content import json_content_frame
+from grammaton.grammar.json_schema.content import JSON_CONTENT, json_content_frame
 from grammaton.grammar.json_schema.formats import IRREGULAR_FORMATS, format_term
 from grammaton.grammar.json_schema.regex_format import regex_frame
 from grammaton.grammar.json_schema.text import TextPieces, copied
@@ -150,8 +151,10 @@ class StringTexts:
     def irregular(self, name: str) -> int:
         """The frame of a format without a term: a string's body and closing quote."""
         if name not in self._irregular:
-            make = regex_frame if name == "regex" else json_content_frame
-            self._irregular[name] = make(self.pieces)
+            if self.pieces.spelling.is_free:
+                self._irregular[name] = int(self.store.import_term(*_free_frame(name)))
+            else:
+                self._irregular[name] = _IRREGULAR[name](self.pieces)
         return self._irregular[name]
 
     def text(self, facts: StringFacts) -> int:
@@ -294,6 +297,16 @@ class StringTexts:
             term = int(self.store.literals(texts) if texts else self.store.NOTHING)
             self._listed[keys] = term
         return term
+
+
+_IRREGULAR = {"regex": regex_frame, JSON_CONTENT: json_content_frame}
+
+
+@cache
+def _free_frame(name: str) -> tuple[TermStore, int]:
+    """The frame of a format without a term in any spelling, made once a process."""
+    store = TermStore()
+    return store, _IRREGULAR[name](TextPieces(store, "compact"))
 
 
 def _is_irregular(name: str, value: str) -> bool:

@@ -9,6 +9,9 @@
     contexts        what can be told about the text on either side of a place
     terms, lower    nodes to terms, look-around included; loops: repetitions of it
 
+Patterns of schemas that need none of this are read by the core (`TermStore.plain_pattern`), in a
+hundredth of the time, to the same terms.
+
 A pattern is parsed in linear time, and lowering makes a number of terms linear in the pattern, with
 a factor for the contexts that its look-behinds tell apart: nested counts stay counts.
 """
@@ -22,6 +25,7 @@ from grammaton.grammar.regex.ecma import EcmaParser
 from grammaton.grammar.regex.lower import Lowering, edge_term
 from grammaton.grammar.regex.parser import Parser
 from grammaton.grammar.regex.python import PythonParser
+from grammaton.grammar.utf8 import check_utf8
 
 if TYPE_CHECKING:
     from grammaton._core import TermStore
@@ -56,6 +60,10 @@ def pattern_term(
             unknown dialect or flag.
     """
     parser: Parser
+    if dialect == "ecma" and search and lenient and not flags:
+        plain = store.plain_pattern(check_utf8(pattern, "a pattern"))
+        if plain is not None:
+            return plain
     if not isinstance(flags, str):
         raise GrammarError(f"flags must be a str of letters, not {type(flags).__name__}")
     if dialect == "python":

@@ -156,6 +156,10 @@ class SimpleSchemas {
   bool parse_values(Schema& schema, nb::handle value);
   bool parse_choices(std::uint32_t schema, const char* keyword, nb::handle value);
   bool set_choices(Schema& schema);
+  bool all_apart(const std::vector<std::uint32_t>& choices);
+  bool are_apart(std::uint32_t one, std::uint32_t other, unsigned depth);
+  static bool values_apart(const Schema& a, const Schema& b);
+  bool is_told(const Schema& a, const Schema& b, unsigned depth);
   bool starts_resource(nb::handle raw) const;
   std::uint32_t refer(nb::handle reference);
   std::uint32_t followed(std::uint32_t schema);

@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -13,6 +14,7 @@
 #include "automata/machine.hpp"
 #include "grammar/count.hpp"
 #include "grammar/normalise.hpp"
+#include "grammar/plain_patterns.hpp"
 #include "grammar/saved_terms.hpp"
 #include "grammaton/core/bindings.hpp"
 #include "grammaton/core/term_nodes.hpp"
@@ -287,6 +289,10 @@ void bind_terms(nb::module_& m) {
       .def(
           "chars", [](TermStore& s, const Ranges& ranges) { return s.chars(ranges_of(ranges)); },
           arg("ranges"))
+      .def(
+          "plain_pattern",
+          [](TermStore& s, std::string_view pattern) { return plain_pattern(s, pattern); },
+          arg("pattern"))
       .def(
           "literal", [](TermStore& s, const nb::bytes& text) { return s.literal(view(text)); },
           arg("text"))
