@@ -161,6 +161,38 @@ std::optional<AllBut> TermStore::all_but(Term t) const {
   const Node& lift = whole.kind == Kind::Concat ? nodes_[whole.a] : whole;
   if (lift.kind != Kind::Json) return std::nullopt;
   if (!list_texts(excluded_from_any(lift.a), {}, kMostExcluded, result.texts)) return std::nullopt;
+  result.base = any_text_;
+  return result;
+}
+
+std::optional<AllBut> TermStore::all_but_of_some(Term t) {
+  const Node whole = nodes_[t];
+  const Node lift = whole.kind == Kind::Concat ? nodes_[whole.a] : whole;
+  if (lift.kind != Kind::Json || lift.b != 0 || lift.c != 0) return std::nullopt;
+  AllBut result;
+  result.tail = whole.kind == Kind::Concat ? whole.b : kEmpty;
+  const auto parts_of = [this](Term x, Kind kind) {
+    if (nodes_[x].kind != kind) return std::vector{x};
+    return std::vector<Term>(operands(x).begin(), operands(x).end());
+  };
+  std::vector<Term> others;
+  for (const Term part : parts_of(lift.a, Kind::Intersect)) {
+    if (nodes_[part].kind != Kind::Complement) {
+      others.push_back(part);
+      continue;
+    }
+    std::vector<Term> endless;  // ~(u | y) is ~u & ~y
+    for (const Term item : parts_of(nodes_[part].a, Kind::Union)) {
+      if (has(item, kEndless)) {
+        endless.push_back(item);
+      } else if (!list_texts(item, {}, kMostExcluded, result.texts)) {
+        return std::nullopt;
+      }
+    }
+    if (!endless.empty()) others.push_back(raw_complement(join(std::move(endless))));
+  }
+  if (result.texts.empty() || others.empty()) return std::nullopt;
+  result.base = intersect(std::move(others));
   return result;
 }
 

@@ -230,10 +230,11 @@ struct ParamValue {
   void apply(const Update& update);
 };
 
-// A JSON string's text that may be anything but a few, then `tail`.
+// A JSON string's text that may be any of a term's but a few, then `tail`.
 struct AllBut {
   std::vector<std::string> texts;  // unescaped
   Term tail = kEmpty;
+  Term base = kNothing;  // unescaped
 };
 
 // One text as a JSON string's, then `rest`.

@@ -176,6 +176,8 @@ class TermStore {
 
   // Whether t is json(any text & ~u)·tail for a few literal texts u; reads terms, makes none.
   std::optional<AllBut> all_but(Term t) const;
+  // Whether t is json(x & ~u)·tail so, x any other term.
+  std::optional<AllBut> all_but_of_some(Term t);
   // json(any text)·tail.
   Term any_json_then(Term tail) { return concat(repeat(json_char(false), 0, kUnbounded), tail); }
 

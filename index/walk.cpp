@@ -24,6 +24,9 @@ constexpr std::size_t kPairBudget = 1024;
 // begin, what is left is soon walked, and kept.
 constexpr std::uint64_t kMostCleared = 16384;
 
+// A term that takes more of one letter before it comes back is not looked at further.
+constexpr std::size_t kLongestLoop = 16;
+
 void set_entries(std::span<const Entry> entries, MaskBuilder& out) {
   for (const Entry& entry : entries) out.set(entry.token);
 }
@@ -390,16 +393,20 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, M
 
 bool Walker::apply_all_but(Place place, const Group& group, std::size_t level, bool blank,
                            MaskBuilder& out) {
-  const std::optional<AllBut> form = store_.all_but(group.term);
+  std::optional<AllBut> form = store_.all_but(group.term);
+  const bool of_any = form.has_value();
+  if (!of_any && !store_.restricted()) form = store_.all_but_of_some(group.term);
   if (!form) return false;
   const Node tail = store_.node(form->tail);
   const Term quote = tail.kind == Kind::Concat ? tail.a : form->tail;
   if (quote != store_.byte('"')) return false;
+  if (!of_any && !goes_on_along(*form)) return false;
   const SetId after =
       tail.kind == Kind::Concat ? machine_.push(tail.b, group.parents) : group.parents;
   ++stats_.left_out;
   Part part(*this, out, blank);
-  const Term any = store_.any_json_then(quote);
+  const Term any = of_any ? store_.any_json_then(quote)
+                          : normalised(store_.concat(store_.json(form->base), quote));
   apply(*frame(place, any), {place, any}, after, level, part.bits());
   // Any of the texts can still grow into another one; only its end is forbidden.
   std::vector<std::uint32_t> ends;
@@ -413,6 +420,37 @@ bool Walker::apply_all_but(Place place, const Group& group, std::size_t level, b
   }
   part.join();
   return true;
+}
+
+// Whether a text of the base that is under way can always still grow into others than the few,
+// which is to say for as long as one likes: asked wherever one of the few is under way.
+bool Walker::goes_on_along(const AllBut& form) {
+  for (const std::string& text : form.texts) {
+    Term at = form.base;
+    if (!grows(at)) return false;
+    for (const char c : text) {
+      at = store_.step(at, static_cast<std::uint8_t>(c));
+      if (at == kNothing) break;
+      if (!grows(at)) return false;
+    }
+  }
+  return true;
+}
+
+// Whether a term can take one letter after another without an end. False as well where this letter
+// is the wrong one.
+bool Walker::grows(Term t) {
+  const auto [found, fresh] = grows_.emplace(t, false);
+  if (!fresh) return found->second;
+  std::vector<Term> passed{t};
+  bool grows = false;
+  while (!grows && passed.size() < kLongestLoop) {
+    const Term next = store_.step(passed.back(), 'a');
+    if (next == kNothing) break;
+    grows = std::ranges::find(passed, next) != passed.end();
+    passed.push_back(next);
+  }
+  return grows_[t] = grows;
 }
 
 // The residual that most bytes lead to.

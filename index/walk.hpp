@@ -7,8 +7,8 @@
 //   - counting: X{m,n} q is the frame X* q less the tokens with too many or too few items, and what
 //     follows q is one more continuation;
 //   - leaving out: a JSON string that must be none of a few texts (a key beside the declared ones)
-//   is
-//     any JSON string less the tokens that close the quote after one of those texts;
+//     is any JSON string, or any of a pattern, less the tokens that close the quote after one of
+//     those texts;
 //   - a pair walk: t runs beside a frame r that most bytes lead to, and only tokens on paths where
 //     the two differ are looked at (a string under a pattern, beside any string);
 //   - a walk of the whole subtree, kept in the vocabulary's cache.
@@ -149,6 +149,8 @@ class Walker {
   void enter_residual(const KeyPlace& at, std::uint32_t child, Term residual);
   bool apply_all_but(Place place, const Group& group, std::size_t level, bool blank,
                      MaskBuilder& out);
+  bool goes_on_along(const AllBut& form);
+  bool grows(Term t);
   bool apply_without(Place place, const Group& group, std::size_t level, bool blank,
                      MaskBuilder& out);
   void leave_out(const KeyPlace& at, std::uint32_t node, Term all, Term out);
@@ -221,6 +223,7 @@ class Walker {
   std::vector<Term> normalised_;  // by term; kNone when not known
   bool plain_ = false;            // no frames: what is walked belongs to one
   std::unordered_map<Term, bool> prefix_free_;
+  std::unordered_map<Term, bool> grows_;
 };
 
 }  // namespace grammaton

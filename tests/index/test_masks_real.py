@@ -27,6 +27,7 @@ ANY_TEXT = ("repeat", ("chars", ALL), 0, None)
 WORD = ("chars", ((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)))
 LOWER = ("chars", ((0x30, 0x39), (0x61, 0x7A)))
 BLANK = ("repeat", ("chars", ((0x20, 0x20), (0x0A, 0x0A))), 0, 8)
+KEYS = ("texts", ("name", "names", "id", "größe", "a", 'quo"ted', "team: a", "i", "the"))
 
 
 def holding(text: str) -> Expression:
@@ -70,6 +71,46 @@ BODIES: dict[str, Expression] = {
     ),
     "blanks": ("concat", (BLANK, ("text", "x"))),
     "lines": ("repeat", ("chars", ((0, 9), (11, 0x10FFFF))), 1, None),
+    "other key of a pattern": (
+        "concat",
+        (
+            ("json", ("intersect", (("repeat", LOWER, 1, None), ("complement", KEYS)))),
+            QUOTE,
+        ),
+    ),
+    "other key without a word": (
+        "concat",
+        (
+            (
+                "json",
+                ("intersect", (("complement", KEYS), ("complement", holding("am:")))),
+            ),
+            QUOTE,
+        ),
+    ),
+    "other key of a few": (
+        "concat",
+        (
+            (
+                "json",
+                ("intersect", (("complement", KEYS), ("repeat", LOWER, 0, 2))),
+            ),
+            QUOTE,
+        ),
+    ),
+    "other key that ends so": (
+        "concat",
+        (
+            (
+                "json",
+                (
+                    "intersect",
+                    (("complement", KEYS), ("concat", (ANY_TEXT, ("texts", ("e", "d"))))),
+                ),
+            ),
+            QUOTE,
+        ),
+    ),
     # Terms that most characters keep alive by way of others, with and without ends on the way.
     "with a one": ("concat", (("json", holding("1")), QUOTE)),
     "no prefix": ("concat", (("json", ("complement", holding("sdk:"))), QUOTE)),
