@@ -147,7 +147,6 @@ class Distances {
   void measure() {
     distance_.assign(states_.size(), kNone);
     if (!complete()) return;
-    std::vector<bool> grows(states_.size(), false);
     std::deque<std::uint32_t> queue;
     for (std::uint32_t i = 0; i < states_.size(); ++i) {
       if (!is_end(states_[i])) continue;
@@ -160,23 +159,42 @@ class Distances {
       queue.pop_front();
       if (done[i]) continue;
       done[i] = true;
-      grows[i] = grows[i] || loops_[i];
-      // Nothing follows the closing byte; what comes before it has to grow.
-      extensible_ = extensible_ && (grows[i] || (closed_ && states_[i].term == kEmpty));
       for (const Edge& edge : into_[i]) {
         const std::uint32_t found = distance_[i] + edge.items;
-        if (found < distance_[edge.from]) {
-          distance_[edge.from] = found;
-          grows[edge.from] = grows[i];
-          if (edge.items == 0) {
-            queue.push_front(edge.from);
-          } else {
-            queue.push_back(edge.from);
-          }
-        } else if (found == distance_[edge.from] && grows[i]) {
-          grows[edge.from] = true;
+        if (found >= distance_[edge.from]) continue;
+        distance_[edge.from] = found;
+        if (edge.items == 0) {
+          queue.push_front(edge.from);
+        } else {
+          queue.push_back(edge.from);
         }
       }
+    }
+    find_growing();
+  }
+
+  // A state grows when texts of each length lead from it to an end, from its distance on. One that
+  // loops does; so does one that leads to a state that grows, if that is not too far.
+  void find_growing() {
+    std::vector<bool> grows = loops_;
+    std::vector<std::uint32_t> queue;
+    for (std::uint32_t i = 0; i < states_.size(); ++i) {
+      if (grows[i]) queue.push_back(i);
+    }
+    while (!queue.empty()) {
+      const std::uint32_t i = queue.back();
+      queue.pop_back();
+      for (const Edge& edge : into_[i]) {
+        if (grows[edge.from] || distance_[i] == kNone) continue;
+        if (distance_[i] + edge.items > distance_[edge.from] + 1) continue;
+        grows[edge.from] = true;
+        queue.push_back(edge.from);
+      }
+    }
+    for (std::uint32_t i = 0; i < states_.size(); ++i) {
+      // Nothing follows the closing byte; what comes before it has to grow.
+      const bool closed = closed_ && states_[i].term == kEmpty;
+      extensible_ = extensible_ && (grows[i] || closed || distance_[i] == kNone);
     }
   }
 

@@ -16,7 +16,7 @@ constexpr std::uint32_t kLetteredNodes = 4;
 // Smaller tries have no lists of characters.
 constexpr std::size_t kListedNodes = 256;
 // Fewer nodes than one in so many are worth finding by list.
-constexpr std::size_t kFewOthers = 32;
+constexpr std::size_t kFewOthers = 12;
 
 bool is_common(unsigned letter) { return 'a' <= letter && letter <= 'z'; }
 
