@@ -433,16 +433,22 @@ void Machine::close(Groups& groups) {
   indexed_ = false;
   if (close_known(groups)) return;
   // Pops first: no body is nullable, so what is pushed in this step is not popped in it.
+  close_pops(groups);
+  close_calls(groups);
+}
+
+void Machine::close_pops(Groups& groups) {
+  indexed_ = false;
   const std::size_t count = groups.items.size();
   for (std::size_t i = 0; i < count; ++i) {
     const Group group = groups.items[i];
     if (store_.nullable(group.term)) pop_closed(group.parents, groups);
   }
   if (store_.remembers()) take_values(groups);
-  close_calls(groups);
 }
 
 void Machine::close_calls(Groups& groups) {
+  indexed_ = false;
   // From the highest rank down: a term's parents are complete when its turn comes.
   calling_.clear();
   const auto call_later = [&](std::size_t index) {
@@ -459,6 +465,7 @@ void Machine::close_calls(Groups& groups) {
     const Group caller = groups.items[calling_.back().second];
     calling_.pop_back();
     const std::size_t calls = store_.first_calls(caller.term).size();
+    call_count_ += calls;
     for (std::size_t i = 0; i < calls; ++i) {
       const FirstCall call = store_.first_calls(caller.term)[i];
       if (call.rule == kDistinct) {

@@ -90,6 +90,9 @@ class Machine {
 
   // Adds what can be reached without a byte: continuations of nullable terms, bodies of calls.
   void close(Groups& groups);
+  // The two halves of it, in this order.
+  void close_pops(Groups& groups);
+  void close_calls(Groups& groups);
   // One byte from closed groups; `out` is not closed. Groups that die are left out.
   void step(const Groups& closed, unsigned byte, Groups& out);
   // Many bytes at once (TermStore::leap). False when they have to be taken one by one.
@@ -114,10 +117,16 @@ class Machine {
   // A step may make max_step_terms terms, and follow or make max_step_links links.
   void begin_step();
 
+  void add_group(Groups& groups, const Group& group) {
+    indexed_ = false;
+    add(groups, group.term, group.parents);
+  }
   SetId push(Term rest, SetId parents);
   std::size_t frame_count() const { return frames_.size(); }
   std::size_t set_count() const { return links_.size(); }
   std::size_t text_count() const { return texts_.size(); }
+  // Calls entered so far.
+  std::uint64_t call_count() const { return call_count_; }
 
  private:
   struct Link {
@@ -160,7 +169,6 @@ class Machine {
   bool close_known(Groups& groups);
   bool first_time(SetId set);
   Popped closed(SetId set);
-  void close_calls(Groups& groups);
   Popped popped(SetId set);
   Popped gather(SetId set);
   std::uint32_t rank(Term term);
@@ -189,6 +197,7 @@ class Machine {
   InternTable text_lookup_;
   std::uint64_t values_read_ = 0;
   std::uint64_t step_links_ = 0;
+  std::uint64_t call_count_ = 0;
   bool indexed_ = false;  // whether the groups that grow have their places in term_facts_
   std::uint32_t index_round_ = 0;
   // Scratch of one call, kept for its memory.

@@ -292,7 +292,7 @@ class _Lowering:
         while stack:
             top = stack[-1]
             body = self._rules[top].body
-            missing = {ref.name for ref in mentions(body)} - self._whole.keys()
+            missing = {ref.name for ref in mentions(body) if ref.name not in self._whole}
             if missing and top not in self._whole:
                 stack.extend(missing)
                 continue

@@ -46,19 +46,36 @@ class Grammar:
     Attributes:
         store, start: the terms. Internal to the library; not to be changed.
         token_places: where its text mentioned tokens, for errors. Internal as well.
+        rehearsed: whether `compile` prepares masks, which pays for grammars with recursion.
+            Internal as well.
     """
 
-    __slots__ = ("__weakref__", "_reader", "_recognizer", "_text", "start", "store", "token_places")
+    __slots__ = (
+        "__weakref__",
+        "_reader",
+        "_recognizer",
+        "_text",
+        "rehearsed",
+        "start",
+        "store",
+        "token_places",
+    )
 
     store: TermStore
     start: int
     token_places: TokenPlaces
+    rehearsed: bool
     _recognizer: Recognizer | Literal[False] | None
     _text: str | None
     _reader: Reader | None
 
     def __init__(
-        self, store: TermStore, start: int, *, token_places: TokenPlaces | None = None
+        self,
+        store: TermStore,
+        start: int,
+        *,
+        token_places: TokenPlaces | None = None,
+        rehearsed: bool = False,
     ) -> None:
         if not isinstance(store, TermStore):
             raise GrammarError(
@@ -68,6 +85,7 @@ class Grammar:
         object.__setattr__(self, "store", store)
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "token_places", token_places or {})
+        object.__setattr__(self, "rehearsed", rehearsed)
         object.__setattr__(self, "_recognizer", None)
         object.__setattr__(self, "_text", None)
         object.__setattr__(self, "_reader", None)
@@ -192,7 +210,7 @@ class Grammar:
         parser: Literal["earley", "lalr"] = "earley",
         lexer: Literal["dynamic_complete", "contextual", "basic"] | None = None,
         import_paths: Sequence[str | PathLike[str]] = (),
-        max_ignored: int | None = 100,
+        max_ignored: int | Literal["default"] | None = "default",
         declared: Mapping[str, str | None] | None = None,
         indenter: Indenter | None = None,
     ) -> Grammar:
@@ -207,14 +225,15 @@ class Grammar:
             lexer: for "lalr" either "contextual", the default, or "basic".
             import_paths: folders where `%import` looks first.
             max_ignored: characters that `%ignore` allows in a row, so that no model can loop in
-                them; None is no bound. With "lalr" there is none.
+                them; None is no bound. The default is 100, and None with "lalr", whose language
+                is Lark's own: a bound is refused there.
             declared: what terminals of `%declare` match, by name: a regular expression of `re`, or
                 None for no text at all, which is what Lark's own lexers make of them.
             indenter: what indentation means, as `postlex` for Lark; with "earley".
 
         Raises:
             UnsupportedKeyword: an extension or look-around that is not supported; a pair of parser
-                and lexer that is not.
+                and lexer that is not; `max_ignored` with "lalr".
             UnsatisfiableGrammar: the start can never end.
             GrammarError: a syntax error, a name that is missing or defined twice, a recursive
                 terminal, an import that does not exist, a template that grows, with its place; what
@@ -222,7 +241,7 @@ class Grammar:
         """
         from grammaton.grammar.lark.modes import check_mode
 
-        mode = check_mode(parser, lexer, declared, indenter)
+        mode = check_mode(parser, lexer, declared, indenter, max_ignored)
         if mode is not None:
             from grammaton.grammar.lalr_grammar import LalrGrammar
 
@@ -236,12 +255,12 @@ class Grammar:
             text,
             start=start,
             import_paths=import_paths,
-            max_ignored=max_ignored,
+            max_ignored=100 if max_ignored == "default" else max_ignored,
             declared={} if declared is None else declared,
             indenter=indenter,
             places=places,
         )
-        return cls(store, term, token_places=places)
+        return cls(store, term, token_places=places, rehearsed=True)
 
     @classmethod
     def from_type(
@@ -302,7 +321,7 @@ class Grammar:
         store = TermStore()
         places: TokenPlaces = {}
         term = lower_rules(store, read_gbnf(text), start, places=places)
-        return cls(store, term, token_places=places)
+        return cls(store, term, token_places=places, rehearsed=True)
 
     @classmethod
     def from_ebnf(cls, text: str, *, start: str | None = None) -> Grammar:
@@ -321,7 +340,8 @@ class Grammar:
         rules = read_ebnf(text)
         store = TermStore()
         first = next(iter(rules.by_name))
-        return cls(store, lower_rules(store, rules, first if start is None else start))
+        term = lower_rules(store, rules, first if start is None else start)
+        return cls(store, term, rehearsed=True)
 
     @classmethod
     def from_text(cls, text: str) -> Grammar:

@@ -50,6 +50,7 @@ class LalrGrammar(Grammar):
         object.__setattr__(self, "tables", lalr_tables(text, start, lexer, import_paths))
         paths = tuple(str(path) for path in import_paths)
         object.__setattr__(self, "_arguments", (text, start, lexer, paths))
+        object.__setattr__(self, "rehearsed", False)
         object.__setattr__(self, "_lalr", None)
         object.__setattr__(self, "_text", text)
         object.__setattr__(self, "token_places", {})

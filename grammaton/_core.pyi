@@ -342,8 +342,10 @@ class Constraint:
         index: TokenIndex,
         limits: Limits = ...,
         tokens: Sequence[tuple[int, Sequence[tuple[int, int]]]] = ...,
+        rehearse: bool = ...,
     ) -> None:
-        """`tokens` gives the ids that each of the store's token sets has in the vocabulary."""
+        """`tokens` gives the ids that each of the store's token sets has in the vocabulary. To
+        `rehearse` is to prepare masks of a grammar with recursion, some tens of ms at most."""
     @staticmethod
     def from_lalr(tables: LalrTables, index: TokenIndex, limits: Limits = ...) -> Constraint:
         """On Lark's LALR parser: `node`, `rule_name` and `param_value` raise GrammarError, and

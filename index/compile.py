@@ -5,7 +5,8 @@ far, and is shared between requests and threads. A *matcher* is one sequence's p
 
 Cost: compiling only checks the grammar and makes its first state, in well under a millisecond for
 most grammars, plus the vocabulary's trie when this is its first constraint. Everything else is
-computed when a state is first reached.
+computed when a state is first reached. A grammar in Lark's notation, GBNF or EBNF is *rehearsed*
+besides: what its masks are put together from is made at once, in some tens of milliseconds at most.
 """
 
 from __future__ import annotations
@@ -52,4 +53,11 @@ def compile(
     if isinstance(grammar, LalrGrammar):
         return Constraint.from_lalr(grammar.tables, vocabulary.index, limits or Limits())
     tokens = resolve_tokens(grammar, vocabulary)
-    return Constraint(grammar.store, grammar.start, vocabulary.index, limits or Limits(), tokens)
+    return Constraint(
+        grammar.store,
+        grammar.start,
+        vocabulary.index,
+        limits or Limits(),
+        tokens,
+        rehearse=grammar.rehearsed,
+    )

@@ -26,7 +26,7 @@ std::size_t plain_bytes(std::string_view text) {
 }  // namespace
 
 Constraint::Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex> index,
-                       const Limits& limits)
+                       const Limits& limits, bool rehearse)
     : limits_(limits), index_(std::move(index)) {
   if (source.has_captures()) {
     written_ = std::make_unique<TermStore>(source);
@@ -47,6 +47,7 @@ Constraint::Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex
   walker_ = std::make_unique<Walker>(*machine_, *index_, limits);
   start_term_ = form.start;
   start_ = machine_->start(start_term_);
+  if (rehearse) walker_->rehearse(start_term_);
   measure();
 }
 
@@ -104,7 +105,7 @@ void Constraint::measure() {
   }
   const std::size_t frames =
       machine_->frame_count() + machine_->set_count() + machine_->text_count();
-  grown_.store(kBaseBytes + store_->size() * kTermBytes + frames * kFrameBytes,
+  grown_.store(kBaseBytes + store_->size() * kTermBytes + frames * kFrameBytes + walker_->memory(),
                std::memory_order_relaxed);
   worn_.store(store_->size() > limits_.max_terms / 2 || frames > limits_.max_frames / 2,
               std::memory_order_relaxed);

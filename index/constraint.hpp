@@ -28,8 +28,9 @@ namespace grammaton {
 
 class Constraint {
  public:
-  Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex> index,
-             const Limits& limits);
+  // `rehearse`: masks are prepared, as is worth it for a grammar with recursion (walk.hpp).
+  Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex> index, const Limits& limits,
+             bool rehearse = false);
   // On another machine: what is said of terms here does not hold for it.
   Constraint(std::unique_ptr<StateSource> source, std::shared_ptr<TokenIndex> index,
              const Limits& limits);

@@ -1,6 +1,8 @@
 #include "index/lalr_states.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -9,9 +11,13 @@ namespace grammaton {
 namespace {
 
 // Smaller subtrees are walked at once: a lexeme mask costs about as much.
-constexpr std::uint32_t kShortWalk = 192;
+constexpr std::uint32_t kShortLexeme = 192;
 // Groups with fewer tokens than one in this many words are kept as a list.
 constexpr std::size_t kSparse = 8;
+// Bounds on what is made before the first text: lexeme masks, and nodes visited for them.
+constexpr std::size_t kMostRehearsed = 512;
+constexpr std::uint64_t kRehearsal = 1'000'000;
+constexpr std::chrono::milliseconds kLongestRehearsal{150};
 
 }  // namespace
 
@@ -67,54 +73,163 @@ class LalrStates::Study {
       leaving.rest.push_back({entry.token, entry.start + depth, 0});
   }
 
+  // The letters that lead a lex state back to itself, each making the same match or none.
+  struct Loop {
+    bool any = false;
+    Letters letters;
+    bool matches = false;
+    LarkLexer::Origin origin{false, false, 0};
+  };
+
+  Loop loop(LexId lex, ContextId context) {
+    const auto [place, is_new] = loops_.try_emplace(lex);
+    if (!is_new || lexer_.looks_behind()) return place->second;  // contexts differ by letters
+    Loop found;
+    for (unsigned byte = 0; byte < 0x80; ++byte) {
+      const LarkLexer::Move move = lexer_.move(lex, byte, context);
+      if (move.next != lex || move.decided || move.count > 1) continue;
+      LarkLexer::Origin origin{false, false, 0};
+      if (move.count == 1) origin = lexer_.origin(move, 0);
+      if (move.count == 1 && !origin.is_new) continue;
+      if (found.any && (found.matches != (move.count == 1) || key(origin) != key(found.origin)))
+        continue;
+      found.any = true;
+      found.matches = move.count == 1;
+      found.origin = origin;
+      found.letters.add(byte);
+    }
+    if (found.any && !found.matches && !lexer_.store().restricted()) {
+      for (unsigned lead = Letters::kFirstLead; lead <= Letters::kLastLead; ++lead) {
+        if (character_loops(lex, context, lead)) found.letters.add(Letters::lead(lead));
+      }
+    }
+    return loops_[lex] = found;
+  }
+
+  // Whether every character that begins with a byte leads back and matches nothing on the way, and
+  // tokens that end inside one are like those that end after it.
+  bool character_loops(LexId lex, ContextId context, unsigned lead) {
+    const LeadsId leads = leads_of(lex, context);
+    std::set<LexId> inside{lex};
+    const unsigned length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    for (unsigned at = 0; at < length; ++at) {
+      unsigned low = at == 0 ? lead : 0x80;
+      unsigned high = at == 0 ? lead : 0xBF;
+      if (at == 1 && lead == 0xE0) low = 0xA0;
+      if (at == 1 && lead == 0xF0) low = 0x90;
+      if (at == 1 && lead == 0xED) high = 0x9F;
+      if (at == 1 && lead == 0xF4) high = 0x8F;
+      std::set<LexId> reached;
+      for (const LexId from : inside) {
+        for (unsigned byte = low; byte <= high; ++byte) {
+          const LarkLexer::Move move = lexer_.move(from, byte, context);
+          if (move.next == LarkLexer::kDeadLex || move.decided || move.count > 0) return false;
+          reached.insert(move.next);
+        }
+      }
+      inside = std::move(reached);
+      for (const LexId each : inside) {
+        if (leads_of(each, context) != leads) return false;
+      }
+    }
+    return inside == std::set<LexId>{lex};
+  }
+
+  LeadsId leads_of(LexId lex, ContextId context) {
+    return states_.future_.leads(lexer_.at_token_end(lexer_.threads_only(lex)), 0, context);
+  }
+
   void walk(std::uint32_t node, LexId lex, ContextId context, const Pending& pending) {
+    if (trie_.letters_below(node) != nullptr && walk_looped(node, lex, context, pending)) return;
     const Trie::Node& here = trie_.node(node);
     const ByteSet live = lexer_.live(lex);  // a copy: the walk makes lex states
     for (std::uint32_t child = here.child_begin; child < here.child_end; ++child) {
-      const unsigned byte = trie_.byte(child);
-      if (!live.has(byte) && !pending.any) continue;
-      ++states_.stats_.study_nodes;
-      const ContextId after = lexer_.after(context, byte);
-      const LarkLexer::Move move = lexer_.move(lex, byte, after);
-      if (move.next == LarkLexer::kDeadLex) continue;
-      const Trie::Node& below = trie_.node(child);
-      if (move.decided) {
-        const LarkLexer::Origin origin = lexer_.origin(move, 0);
-        if (origin.is_new) {
-          Leaving& group = leaving(origin, after);
-          for (const Entry& entry : trie_.entries_at(child)) group.ends.push_back(entry.token);
-          add_rest(group, below.entry_end, below.subtree_entry_end, below.depth);
-        } else if (node == root_ && !pending.origin.is_new) {
-          for (const Entry& entry : trie_.entries(below.entry_begin, below.subtree_entry_end))
-            set_bit(refused_.data(), entry.token);
-        } else {
-          add_rest(leaving(pending.origin, pending.context), below.entry_begin,
-                   below.subtree_entry_end, pending.depth);
-        }
-        continue;
-      }
-      if (lexer_.waits(move.next)) {
-        waiting_.push_back(child);
-        continue;
-      }
-      Pending next = pending;
-      if (move.count == 0) {
-        next.any = false;
-      } else if (const LarkLexer::Origin origin = lexer_.origin(move, 0); origin.is_new) {
-        next = {true, origin, below.depth, after};
-      }
-      if (below.entry_begin != below.entry_end) stay(child, move.next, after, next);
-      if (below.child_begin != below.child_end) walk(child, move.next, after, next);
+      if (live.has(trie_.byte(child)) || pending.any) visit(child, lex, context, pending);
     }
   }
 
-  void stay(std::uint32_t node, LexId lex, ContextId context, const Pending& pending) {
-    Staying*& place = stay_of_[(std::uint64_t{lex} << 32) | context];
-    if (place == nullptr) {
-      const LexId threads = lexer_.at_token_end(lexer_.threads_only(lex));
-      place = &stays_[states_.future_.leads(threads, 0, context)];
+  // Takes what letters that lead back to the lex state make of the subtree, at once.
+  bool walk_looped(std::uint32_t node, LexId lex, ContextId context, const Pending& pending) {
+    const Loop looped = loop(lex, context);
+    if (!looped.any) return false;
+    const Trie::Node& here = trie_.node(node);
+    std::vector<std::uint32_t> others;
+    if (!trie_.letters_below(node)->within(looped.letters) &&
+        (here.subtree_nodes < kWideSubtree || !trie_.find_others(node, looped.letters, others)))
+      return false;
+    std::uint32_t done = here.entry_end;
+    for (const std::uint32_t other : others) {
+      take_looped({node, done, trie_.node(other).entry_begin}, lex, context, looped);
+      done = trie_.node(other).subtree_entry_end;
     }
-    Staying& group = *place;
+    take_looped({node, done, here.subtree_entry_end}, lex, context, looped);
+    for (const std::uint32_t other : others) {
+      const auto depth = static_cast<std::uint16_t>(trie_.node(other).depth - 1);
+      Pending next = pending;
+      if (depth > here.depth) {
+        next.any = looped.matches;
+        if (looped.matches) next = {true, looped.origin, depth, context};
+      }
+      visit(other, lex, context, next);
+    }
+    return true;
+  }
+
+  void take_looped(const Span& span, LexId lex, ContextId context, const Loop& looped) {
+    if (span.begin == span.end) return;
+    Staying& group = staying(lex, context);
+    for (const Entry& entry : trie_.entries(span.begin, span.end))
+      group.tokens.push_back(entry.token);
+    if (!looped.matches) return;
+    Matched& matched = group.matched[key(looped.origin)];
+    matched.origin = looped.origin;
+    matched.spans.push_back(span);
+  }
+
+  void visit(std::uint32_t child, LexId lex, ContextId context, const Pending& pending) {
+    ++states_.stats_.study_nodes;
+    const unsigned byte = trie_.byte(child);
+    const ContextId after = lexer_.after(context, byte);
+    const LarkLexer::Move move = lexer_.move(lex, byte, after);
+    if (move.next == LarkLexer::kDeadLex) return;
+    const Trie::Node& below = trie_.node(child);
+    if (move.decided) {
+      const LarkLexer::Origin origin = lexer_.origin(move, 0);
+      if (origin.is_new) {
+        Leaving& group = leaving(origin, after);
+        for (const Entry& entry : trie_.entries_at(child)) group.ends.push_back(entry.token);
+        add_rest(group, below.entry_end, below.subtree_entry_end, below.depth);
+      } else if (below.depth == trie_.node(root_).depth + 1 && !pending.origin.is_new) {
+        for (const Entry& entry : trie_.entries(below.entry_begin, below.subtree_entry_end))
+          set_bit(refused_.data(), entry.token);
+      } else {
+        add_rest(leaving(pending.origin, pending.context), below.entry_begin,
+                 below.subtree_entry_end, pending.depth);
+      }
+      return;
+    }
+    if (lexer_.waits(move.next)) {
+      waiting_.push_back(child);
+      return;
+    }
+    Pending next = pending;
+    if (move.count == 0) {
+      next.any = false;
+    } else if (const LarkLexer::Origin origin = lexer_.origin(move, 0); origin.is_new) {
+      next = {true, origin, below.depth, after};
+    }
+    if (below.entry_begin != below.entry_end) stay(child, move.next, after, next);
+    if (below.child_begin != below.child_end) walk(child, move.next, after, next);
+  }
+
+  Staying& staying(LexId lex, ContextId context) {
+    Staying*& place = stay_of_[(std::uint64_t{lex} << 32) | context];
+    if (place == nullptr) place = &stays_[leads_of(lex, context)];
+    return *place;
+  }
+
+  void stay(std::uint32_t node, LexId lex, ContextId context, const Pending& pending) {
+    Staying& group = staying(lex, context);
     for (const Entry& entry : trie_.entries_at(node)) group.tokens.push_back(entry.token);
     if (!pending.any) return;
     Matched& matched = group.matched[key(pending.origin)];
@@ -130,7 +245,8 @@ class LalrStates::Study {
       Stay stay{leads, nullptr, {}, {}};
       mask->memory += sizeof(Stay);
       for (auto& [unused, matched] : group.matched) {
-        mask->memory += sizeof(Matched) + matched.nodes.size() * 4;
+        mask->memory +=
+            sizeof(Matched) + matched.nodes.size() * 4 + matched.spans.size() * sizeof(Span);
         stay.matched.push_back(std::move(matched));
       }
       if (group.tokens.size() * kSparse > words) {
@@ -169,6 +285,7 @@ class LalrStates::Study {
   LarkLexer& lexer_;
   const Trie& trie_;
   std::uint32_t root_ = 0;
+  std::map<LexId, Loop> loops_;
   std::map<LeadsId, Staying> stays_;
   std::unordered_map<std::uint64_t, Staying*> stay_of_;  // by lex state and context
   std::map<std::pair<OriginKey, ContextId>, Leaving> exits_;
@@ -187,6 +304,35 @@ LalrStates::LalrStates(std::shared_ptr<const LalrSource> source, TokenIndex& ind
   if (!future_.viable(machine_.core(machine_.start()), 0)) {
     throw UnsatisfiableFault(
         "Lark parses no text at all with this grammar, or none that the vocabulary can spell");
+  }
+  rehearse();
+}
+
+// Lexeme masks that texts soon ask for: where a lexeme begins, then a few bytes on.
+void LalrStates::rehearse() {
+  LarkLexer& lexer = machine_.lexer();
+  std::vector<LexId> queue;
+  std::set<LexId> seen;
+  const auto add = [&](LexId lex) {
+    if (lex != LarkLexer::kDeadLex && !lexer.waits(lex) && seen.insert(lex).second)
+      queue.push_back(lex);
+  };
+  const auto begun = std::chrono::steady_clock::now();
+  try {
+    const std::size_t scanners = machine_.source().scanners.size();
+    for (std::uint32_t scanner = 0; scanner < scanners && scanner < kMostRehearsed; ++scanner)
+      add(lexer.fresh(scanner, 0));
+    for (std::size_t i = 0; i < queue.size() && i < kMostRehearsed; ++i) {
+      if (stats_.study_nodes > kRehearsal ||
+          std::chrono::steady_clock::now() - begun > kLongestRehearsal)
+        break;
+      const LexId lex = queue[i];
+      if (lexer.has_threads(lex)) lexeme_mask({index_.trie(), Trie::kRoot}, lex, 0);
+      for (const unsigned byte : lexer.representatives(lex))
+        add(lexer.move(lex, byte, lexer.after(0, byte)).next);
+    }
+  } catch (const LimitFault&) {
+    // Whoever comes to where it was met will be told.
   }
 }
 
@@ -266,7 +412,8 @@ void LalrStates::walk(Place place, CoreId core, ContextId context, MaskBuilder& 
   const Trie::Node& here = place.trie.node(place.node);
   if (here.child_begin == here.child_end) return;
   const LexId lex = machine_.lex(core);
-  if (here.subtree_nodes < kShortWalk || machine_.slots(core) > 1 || machine_.lexer().waits(lex)) {
+  if (here.subtree_nodes < kShortLexeme || machine_.slots(core) > 1 ||
+      machine_.lexer().waits(lex)) {
     descend(place, core, context, out);
   } else {
     apply(*lexeme_mask(place, lex, context), place, core, context, out);
@@ -355,6 +502,17 @@ void LalrStates::apply_stay(const Stay& stay, Place place, CoreId core, ContextI
     for (const std::uint32_t node : matched.nodes) {
       const auto [at, there] = lead(place, node, core, context);
       take_ending(place.trie, node, at, there, out);
+    }
+    for (const Span& span : matched.spans) {
+      // After one of its letters, the core is what it is after each.
+      const auto [begun, before] = lead(place, span.node, core, context);
+      const Entry& entry = place.trie.entry(span.begin);
+      const auto letter = static_cast<unsigned char>(
+          index_.token(entry.token)[entry.start + place.trie.node(span.node).depth]);
+      const ContextId after = machine_.lexer().after(before, letter);
+      const CoreId at = machine_.step(begun, letter, after);
+      if (at == LalrMachine::kDeadCore || !viable(at, after)) continue;
+      for (const Entry& each : place.trie.entries(span.begin, span.end)) out.set(each.token);
     }
   }
 }

@@ -8,7 +8,8 @@
 //   - for a lex state with a slot, the tokens whose first byte no thread takes: these are the
 //     tokens of the slot's core;
 //   - nodes where a match has to wait for its look-ahead: these are walked by themselves.
-// It is made by one walk and kept, by (trie, node, lex state, context), so a mask on a new stack
+// It is made by one walk, which takes what letters that lead a lex state back to itself make of a
+// subtree at once, and kept, by (trie, node, lex state, context), so a mask on a new stack
 // costs a few passes over its words and walks of small tries. Small subtrees are walked at once.
 #pragma once
 
@@ -41,9 +42,16 @@ class LalrStates : public StateSource {
 
  private:
   // What the last match in some tokens is, and where those end.
+  // The entries [begin, end) below a node whose characters, from there on, change nothing.
+  struct Span {
+    std::uint32_t node;
+    std::uint32_t begin;
+    std::uint32_t end;
+  };
   struct Matched {
     LarkLexer::Origin origin{false, false, 0};
     std::vector<std::uint32_t> nodes;
+    std::vector<Span> spans;
   };
   struct Stay {
     LeadsId leads;
@@ -65,6 +73,7 @@ class LalrStates : public StateSource {
     std::size_t memory = 0;
   };
   class Study;  // makes a lexeme mask
+  void rehearse();
   struct MaskKey {
     std::uint64_t trie;
     std::uint32_t node;

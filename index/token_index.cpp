@@ -195,13 +195,29 @@ std::shared_ptr<const FrameMask> TokenIndex::keep(const Key& key, std::shared_pt
   mask->bytes = bytes;
   const std::scoped_lock lock(mutex_);
   ++made_;
-  if (cache_bytes_ + bytes > limits_.frame_cache_bytes) {
-    cache_.clear();
-    cache_bytes_ = 0;
-  }
+  make_room(bytes);
   const auto [place, fresh] = cache_.emplace(key, std::move(mask));
   if (fresh) cache_bytes_ += bytes;
   return place->second;
+}
+
+void TokenIndex::make_room(std::size_t bytes) {
+  if (cache_bytes_ + bytes <= limits_.frame_cache_bytes) return;
+  cache_.clear();
+  tries_.clear();
+  cache_bytes_ = 0;
+}
+
+std::shared_ptr<const Trie> TokenIndex::keep_trie(std::vector<Entry> entries) {
+  Hash128 content;
+  for (const Entry& entry : entries) content.add((std::uint64_t{entry.token} << 32) | entry.start);
+  const std::scoped_lock lock(mutex_);
+  if (const auto known = tries_.find(content); known != tries_.end()) return known->second;
+  auto made = std::make_shared<const Trie>(std::move(entries),
+                                           [this](std::uint32_t id) { return token(id); });
+  make_room(made->memory());
+  cache_bytes_ += made->memory();
+  return tries_.emplace(content, std::move(made)).first->second;
 }
 
 TokenIndex::Stats TokenIndex::stats() const {

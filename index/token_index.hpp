@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -115,6 +116,8 @@ class TokenIndex {
   std::shared_ptr<const FrameMask> find(const Key& key) const;
   // Keeps a frame mask; the cache is emptied first when it is full. Returns the one kept.
   std::shared_ptr<const FrameMask> keep(const Key& key, std::shared_ptr<FrameMask> mask);
+  // The trie of some remainders, in order: the same one for the same remainders.
+  std::shared_ptr<const Trie> keep_trie(std::vector<Entry> entries);
 
   struct Stats {
     std::size_t trie_nodes, frame_masks, frame_mask_bytes, frame_masks_made;
@@ -129,6 +132,7 @@ class TokenIndex {
   };
   void measure_spelling();
   void count_characters() const;
+  void make_room(std::size_t bytes);
 
   std::vector<std::string> tokens_;
   std::vector<bool> ordinary_;
@@ -146,7 +150,8 @@ class TokenIndex {
 
   mutable std::mutex mutex_;
   std::unordered_map<Key, std::shared_ptr<const FrameMask>, KeyHasher> cache_;
-  std::size_t cache_bytes_ = 0;
+  std::map<Hash128, std::shared_ptr<const Trie>> tries_;
+  std::size_t cache_bytes_ = 0;  // of frame masks and tries
   std::size_t made_ = 0;
 };
 

@@ -10,8 +10,6 @@ namespace grammaton {
 
 namespace {
 
-// Walks that can reach fewer nodes than this are done at once: a frame mask costs about as much.
-constexpr std::uint64_t kShortWalk = 32;
 // Frames that end after any item are counted when their items begin with at most this many bytes.
 constexpr unsigned kFewItems = 16;
 // What follows a frame is remembered from so many nodes of remainders on.
@@ -85,10 +83,10 @@ FinishedMask Walker::mask(State state) {
   const std::uint64_t values_read = machine_.values_read();
   if (store_.remembers()) suspects_.clear();
   Groups& groups = groups_at(0);
+  const std::vector<IdRange> tokens = first_tokens(state);
   machine_.load(state, groups);
-  machine_.close(groups);
+  open({&index_.trie(), Trie::kRoot}, 0, {}, out);
   const bool ended = groups.ended;
-  const std::vector<IdRange> tokens = first_tokens(groups);  // the walk takes groups out
   walk(index_.trie(), Trie::kRoot, 0, {}, out);
   if (ended) {
     for (const std::uint32_t id : index_.eos()) out.set(id);
@@ -102,9 +100,12 @@ FinishedMask Walker::mask(State state) {
 }
 
 // The tokens that can come next as letters of their own.
-std::vector<IdRange> Walker::first_tokens(const Groups& groups) {
+std::vector<IdRange> Walker::first_tokens(State state) {
   std::vector<IdRange> found;
   if (!store_.has_tokens()) return found;
+  Groups& groups = groups_at(0);
+  machine_.load(state, groups);
+  machine_.close(groups);
   for (const Group& group : groups.items) {
     for (const FirstToken& first : store_.first_tokens(group.term)) {
       const std::vector<IdRange>& ids = store_.token_set(first.set).ids;
@@ -136,8 +137,10 @@ void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filte
       const Group group = levels_[level].items[i];
       MaskBuilder& target = target_of(group, out);
       if (apply_keys({&trie, node}, group, level + 1, target) ||
-          (long_walk && !store_.has(group.term, kHasCall) &&
-           apply_frame({&trie, node}, group, level + 1, blank && &target == &out, target))) {
+          (long_walk && (store_.has(group.term, kHasCall)
+                             ? apply_recursive({&trie, node}, group, Scope::Own, level + 1, target)
+                             : apply_frame({&trie, node}, group, level + 1,
+                                           blank && &target == &out, target)))) {
         blank = false;
         levels_[level].items.erase(levels_[level].items.begin() + static_cast<std::ptrdiff_t>(i));
       } else {
@@ -186,13 +189,12 @@ void Walker::enter(const Trie& trie, std::uint32_t child, std::size_t level, Fil
     }
   }
   if (here.child_begin == here.child_end) return;
-  machine_.close(levels_[level]);
+  open({&trie, child}, level, filter, out);
   walk(trie, child, level, filter, out);
 }
 
-// How many nodes lie below the children that a row leads to: a bound on the walk.
-std::uint64_t Walker::reach(Place place, const Row& row) const {
-  const ByteSet& live = store_.class_map(row).live;
+// How many nodes lie below the children over some bytes: a bound on the walk.
+std::uint64_t Walker::reach(Place place, const ByteSet& live) const {
   const Trie::Node& here = place.trie->node(place.node);
   std::uint64_t nodes = 0;
   for (std::uint32_t c = here.child_begin; c < here.child_end; ++c) {
@@ -223,13 +225,18 @@ bool Walker::apply_frame(Place place, const Group& written, std::size_t level, b
   const Group group{normalised(written.term), written.parents};
   std::shared_ptr<const FrameMask> mask = known_frame(place, group.term);
   if (mask == nullptr) {
-    if (place.trie->unique() && apply_all_but(place, group, level, blank, out)) return true;
-    const std::uint64_t nodes = reach(place, store_.row(group.term));
+    // What takes tokens out again can't tell where it ended.
+    if (place.trie->unique() && ends_ == nullptr && apply_all_but(place, group, level, blank, out))
+      return true;
+    const std::uint64_t nodes = reach(place, store_.class_map(store_.row(group.term)).live);
     if (nodes < kShortWalk) return false;
     if (place.trie->unique()) {
       if (apply_counted(place, group, level, out)) return true;
       if (apply_bounded(place, group, level, blank, out)) return true;
-      if (nodes >= kPairBudget && apply_beside(place, group, level, blank, out)) return true;
+      if (nodes >= kPairBudget && ends_ == nullptr &&
+          (apply_beside(place, group, level, blank, out) ||
+           apply_but_few(place, group, level, blank, out)))
+        return true;
     }
     mask = frame(place, group.term);
   }
@@ -252,7 +259,7 @@ void Walker::walk_after(const FrameMask& mask, const Source& source, SetId paren
     if (filter.low <= exit.items && exit.items <= filter.high)
       add_known({source.place.trie, exit.node}, parents, level, out);
   }
-  if (mask.left_out.empty() || (mask.left_out & first_bytes(parents, level)).empty()) return;
+  if (!goes_on(mask.left_out, parents, level)) return;
   const std::shared_ptr<const FrameMask> more = going_on(source);
   if (more->rest) walk_rest(*more->rest, parents, level, filter, out);
 }
@@ -260,30 +267,33 @@ void Walker::walk_after(const FrameMask& mask, const Source& source, SetId paren
 void Walker::walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter,
                        MaskBuilder& out) {
   const Place place{&rest, Trie::kRoot};
-  if (filter.open() && rest.size() >= kWideRest) {
+  if (filter.open() && rest.size() >= kWideRest && ends_ == nullptr) {
     add_known(place, parents, level, out);
   } else {
     walk_parents(place, parents, level, filter, out);
   }
 }
 
-// The bytes that may follow a frame.
-const ByteSet& Walker::first_bytes(SetId parents, std::size_t level) {
+const Walker::Follow& Walker::first_bytes(SetId parents, std::size_t level) {
   const auto known = first_bytes_.find(parents);
   if (known != first_bytes_.end()) return known->second;
   if (first_bytes_.size() >= kMostFirstBytes) first_bytes_.clear();
   Groups& groups = groups_at(level);
   groups.clear();
   machine_.pop(parents, groups);
-  machine_.close(groups);
-  ByteSet live;
-  for (const Group& group : groups.items)
-    live = live | store_.class_map(store_.row(group.term)).live;
-  return first_bytes_[parents] = live;
+  machine_.close_pops(groups);
+  Follow follow;
+  follow.ended = groups.ended;
+  for (const Group& group : groups.items) follow.live = follow.live | first_live(group.term);
+  return first_bytes_[parents] = follow;
 }
 
 // What follows in many tokens is remembered: the next mask often has the same parents.
 void Walker::add_known(Place place, SetId parents, std::size_t level, MaskBuilder& out) {
+  if (ends_ != nullptr) {
+    walk_parents(place, parents, level, {}, out);
+    return;
+  }
   const FrameKey key{place.trie->uid(), place.node, parents};
   const auto found = after_.find(key);
   if (found != after_.end()) {
@@ -308,7 +318,7 @@ void Walker::walk_parents(Place place, SetId parents, std::size_t level, Filter 
   Groups& groups = groups_at(level);
   groups.clear();
   machine_.pop(parents, groups);
-  machine_.close(groups);
+  open(place, level, filter, out);
   walk(*place.trie, place.node, level, filter, out);
 }
 

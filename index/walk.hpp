@@ -14,6 +14,8 @@
 //   - a walk of the whole subtree, kept in the vocabulary's cache.
 //   - a difference: a value that none seen before may equal is any value, less what is seen to
 //     differ along the texts of those (distinct_walk.cpp).
+// A group with calls is a frame, too, where a constraint has rehearsed (recursive_frame.cpp): its
+// base and remainders are kept by the constraint.
 // A group of a few texts, each with a continuation of its own (the declared keys of an object, the
 // values of an enum), is followed along their spellings (key_walk.cpp). All other groups walk the
 // trie together, node by node.
@@ -34,6 +36,8 @@ namespace grammaton {
 
 // Below a node with so many others it pays to find the few characters that a term doesn't loop on.
 inline constexpr std::uint32_t kWideSubtree = 512;
+// Walks that can reach fewer nodes than this are done at once: a frame mask costs about as much.
+inline constexpr std::uint64_t kShortWalk = 32;
 
 struct WalkStats {
   std::uint64_t walk_nodes = 0;   // trie nodes visited by walks of configurations
@@ -51,9 +55,14 @@ class Walker {
 
   // The tokens allowed in a state.
   FinishedMask mask(State state);
+  // Makes what the masks of a grammar with recursion are put together from, for some tens of
+  // milliseconds at most (recursive_frame.cpp). Ends early where a bound is met.
+  void rehearse(Term start);
   // Whether that depends on the state's text: not just on its configuration.
   bool by_text() const { return by_text_; }
   const WalkStats& stats() const { return stats_; }
+  // Of the masks of frames with calls; their tries are the vocabulary's.
+  std::size_t memory() const { return recursive_bytes_; }
 
  private:
   // Items a remainder's frame must have taken; without a filter everything passes.
@@ -108,7 +117,50 @@ class Walker {
   };
   MaskBuilder& take_scratch();
 
-  std::vector<IdRange> first_tokens(const Groups& groups);
+  // Where a frame with calls ends inside tokens, while its mask is made.
+  struct Ends;
+  // What such a frame decides by itself.
+  struct RecursiveMask {
+    FinishedMask inside;
+    std::shared_ptr<const Trie> rest;  // of the tokens that run past the end; may be null
+    ByteSet left_out;                  // first bytes of remainders that are not in it
+  };
+  struct Follow {
+    ByteSet live;        // the bytes that may follow a frame
+    bool ended = false;  // the text may end there
+  };
+  // Which of a term's texts a frame is for: those that begin with a byte of its own, or all; in
+  // `Flat` the calls are entered all the way, in `Calls` what they call is put together from that.
+  enum class Scope : std::uint8_t { Own, Calls, Flat };
+  struct RecursiveKey {
+    std::uint64_t trie;
+    std::uint32_t node;
+    Term term;
+    Scope scope;
+    bool all;  // with remainders that the frame could go on with
+    friend bool operator==(const RecursiveKey&, const RecursiveKey&) = default;
+  };
+  struct RecursiveKeyHasher {
+    std::size_t operator()(const RecursiveKey& k) const {
+      const std::uint64_t kind = static_cast<std::uint64_t>(k.scope) * 2 + (k.all ? 1 : 0);
+      return static_cast<std::size_t>(
+          mix64(k.trie * 8 + kind, (std::uint64_t{k.node} << 32) | k.term));
+    }
+  };
+  // Makes groups ready for a walk below a place; those that begin with calls may be done with.
+  void open(Place place, std::size_t level, Filter filter, MaskBuilder& out);
+  ByteSet first_live(Term t);
+  bool apply_recursive(Place place, const Group& group, Scope scope, std::size_t level,
+                       MaskBuilder& out);
+  void apply_called(Place place, Term t, std::size_t level, MaskBuilder& out);
+  std::shared_ptr<const RecursiveMask> recursive_frame(const Trie& trie, const RecursiveKey& key,
+                                                       std::size_t level);
+  std::shared_ptr<const RecursiveMask> study_recursive(const Trie& trie, const RecursiveKey& key,
+                                                       std::size_t level);
+  void note_end(Place place, const Groups& closed, Filter filter);
+  bool goes_on(const ByteSet& left_out, SetId parents, std::size_t level);
+
+  std::vector<IdRange> first_tokens(State state);
   void walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter,
             MaskBuilder& out);
   void descend(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter,
@@ -124,7 +176,7 @@ class Walker {
                   Filter filter, MaskBuilder& out);
   void walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter,
                  MaskBuilder& out);
-  const ByteSet& first_bytes(SetId parents, std::size_t level);
+  const Follow& first_bytes(SetId parents, std::size_t level);
   void add_known(Place place, SetId parents, std::size_t level, MaskBuilder& out);
   void walk_parents(Place place, SetId parents, std::size_t level, Filter filter, MaskBuilder& out);
   bool apply_counted(Place place, const Group& group, std::size_t level, MaskBuilder& out);
@@ -162,9 +214,13 @@ class Walker {
   }
   bool apply_beside(Place place, const Group& group, std::size_t level, bool blank,
                     MaskBuilder& out);
+  bool apply_but_few(Place place, const Group& group, std::size_t level, bool blank,
+                     MaskBuilder& out);
+  void redo(Place place, std::uint32_t node, const Group& group, std::size_t level,
+            MaskBuilder& out);
   void correct(const Trie& trie, std::uint32_t node, Term t, Term reference, SetId parents,
                std::size_t level, std::size_t& budget, MaskBuilder& out);
-  std::uint64_t reach(Place place, const Row& row) const;
+  std::uint64_t reach(Place place, const ByteSet& live) const;
   std::uint64_t lost(Place place, const Row& from, const Row& to) const;
   Term main_target(Term t);
   std::shared_ptr<const FrameMask> known_frame(Place place, Term t);
@@ -217,7 +273,15 @@ class Walker {
   // What follows in the tokens below a node, by the parents: `term` of the key is a set.
   std::unordered_map<FrameKey, FinishedMask, FrameKeyHasher> after_;
   std::size_t after_bytes_ = 0;
-  std::unordered_map<SetId, ByteSet> first_bytes_;
+  std::unordered_map<SetId, Follow> first_bytes_;
+  bool rehearsed_ = false;
+  Ends* ends_ = nullptr;     // of the frame with calls under way
+  std::uint64_t noted_ = 0;  // remainders, in all such frames
+  // Null: not worth it.
+  std::unordered_map<RecursiveKey, std::shared_ptr<const RecursiveMask>, RecursiveKeyHasher>
+      recursive_;
+  std::size_t recursive_bytes_ = 0;
+  std::unordered_map<Term, ByteSet> first_live_;  // of terms that begin with calls
   std::unordered_map<Term, Counted> counted_;
   std::unordered_map<Term, Bounded> bounded_;
   std::vector<Term> normalised_;  // by term; kNone when not known

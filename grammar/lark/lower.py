@@ -29,6 +29,7 @@ from grammaton.grammar.lark.context import in_context
 from grammaton.grammar.lark.indentation import PAREN_TEXTS, Layout, with_indentation
 from grammaton.grammar.lark.indenter import Indenter
 from grammaton.grammar.lark.loader import Loaded, load_lark, resolve
+from grammaton.grammar.lark.merge import merge_equal
 from grammaton.grammar.lark.needs import NO_NEEDS, Pieces, Settling
 from grammaton.grammar.lark.nodes import (
     Alt,
@@ -428,6 +429,7 @@ class _Lowering:
             rules, first = with_indentation(rules, first, layout)
         if self.needs_context:
             rules, first = in_context(Settling(self._store), rules, first, self.pieces)
+            rules, first = merge_equal(rules, first)
         return lower_rules(self._store, rules, first, places=self._places)
 
     @staticmethod

@@ -33,11 +33,13 @@ def check_mode(
     lexer: object,
     declared: Mapping[str, str | None] | None,
     indenter: object = None,
+    max_ignored: object = None,
 ) -> LalrLexer | None:
     """The lexer of an LALR grammar; None for the scannerless semantics.
 
     Raises:
-        UnsupportedKeyword: a pair of Lark's that is not supported, or LALR with an indenter.
+        UnsupportedKeyword: a pair of Lark's that is not supported, or LALR with an indenter or
+            a bound on ignored text.
         GrammarError: no pair of Lark's; `declared` with patterns for an LALR grammar.
     """
     if parser == "cyk" and lexer is None:
@@ -65,6 +67,12 @@ def check_mode(
         raise UnsupportedKeyword(
             'parser="lalr" with an indenter is not supported; read scannerless, which is the '
             "default, the grammar has its blocks by indentation"
+        )
+    if max_ignored not in (None, "default"):
+        raise UnsupportedKeyword(
+            f'parser="lalr" with max_ignored={max_ignored!r} is not supported: the language is all '
+            "that Lark parses, and Lark bounds no run of ignored text; read scannerless, which is "
+            "the default, it is bounded"
         )
     for name, pattern in (declared or {}).items():
         if pattern is not None:

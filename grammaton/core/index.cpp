@@ -63,7 +63,7 @@ void bind_index(nb::module_& m) {
           "__init__",
           [](Constraint* self, TermStore& store, std::uint64_t start,
              std::shared_ptr<TokenIndex> index, const nb::object& limits,
-             const std::vector<std::pair<std::uint32_t, Ranges>>& tokens) {
+             const std::vector<std::pair<std::uint32_t, Ranges>>& tokens, bool rehearse) {
             if (start >= store.size()) throw GrammarFault("the start term is not of this store");
             const Limits bounds = limits_of(limits);
             // Making a constraint may add terms to the store it reads, and other threads may use
@@ -75,10 +75,11 @@ void bind_index(nb::module_& m) {
               source.resolve_tokens(set, id_ranges(ids));
             }
             const WithoutGil release;
-            new (self) Constraint(source, static_cast<Term>(start), std::move(index), bounds);
+            new (self)
+                Constraint(source, static_cast<Term>(start), std::move(index), bounds, rehearse);
           },
           arg("store"), arg("start"), arg("index"), arg("limits") = nb::none(),
-          arg("tokens") = std::vector<std::pair<std::uint32_t, Ranges>>{})
+          arg("tokens") = std::vector<std::pair<std::uint32_t, Ranges>>{}, arg("rehearse") = false)
       .def_static(
           "from_lalr",
           [](const LalrTables& tables, std::shared_ptr<TokenIndex> index,

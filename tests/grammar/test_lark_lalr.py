@@ -183,6 +183,9 @@ def test_pairs_of_parser_and_lexer() -> None:
         from_lark(text, parser="lalr", lexer="dynamic_complete")
     with pytest.raises(GrammarError, match="unknown parser 'glr'"):
         from_lark(text, parser="glr")  # type: ignore[arg-type]
+    with pytest.raises(UnsupportedKeyword, match="with max_ignored=5 is not supported"):
+        Grammar.from_lark('start: "a"', parser="lalr", max_ignored=5)
+    assert Grammar.from_lark('start: "a"', parser="lalr", max_ignored=None).accepts("a")
     with pytest.raises(UnsupportedKeyword, match="with an indenter is not supported"):
         from_lark(text, parser="lalr", indenter=Indenter())
     with pytest.raises(GrammarError, match="declared has a pattern for X"):

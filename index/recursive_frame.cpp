@@ -1,0 +1,300 @@
+// Frames with calls, and the rehearsal of a grammar that has them.
+//
+// What a group (t, K) says before K does not depend on K, also where t calls rules: the tokens
+// inside t, what it calls included, and the remainders of those in which it ends. Such a mask is
+// made by walking (t, bottom) and noting where the bottom is reached. Walks put it together from
+// the masks of shorter places: below "(" an expression begins like anywhere else. It belongs to a
+// constraint, since rules have no name outside of one; the tries of remainders are the
+// vocabulary's.
+//
+// Without it, every new set of stacks would be walked anew, some microseconds a node where an
+// operand may begin in eighty ways. But a mask that is used once is dearer than a walk, and schemas
+// are full of places that are met once; so it is for grammars that were written as such, and those
+// are *rehearsed*: before the first text, the terms of all rules are taken for a state each, as far
+// as a budget goes, and with them the masks of regular frames, which take milliseconds.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "index/walk.hpp"
+
+namespace grammaton {
+
+namespace {
+
+// Remainders of one frame; with more of them it is walked.
+constexpr std::size_t kMostEnds = 4096;
+// A rehearsal's work, in nodes of a study, and as measured in them: a node of a walk, a call
+// entered, a remainder, a term.
+constexpr std::uint64_t kRehearsal = 600'000;
+constexpr std::uint64_t kWalkCost = 10;
+constexpr std::uint64_t kCallCost = 5;
+constexpr std::uint64_t kNotedCost = 2;
+constexpr std::uint64_t kTermCost = 50;
+// That is some 50 ms, and this is the end whatever it was spent on.
+constexpr std::chrono::milliseconds kLongestRehearsal{150};
+// It uses this part of the bounds on terms and stacks at most.
+constexpr std::uint64_t kRehearsalPart = 8;
+constexpr std::size_t kRecursiveBytes = 96;  // of a mask that is kept, its tokens apart
+
+}  // namespace
+
+struct Walker::Ends {
+  Ends(Walker& walker, bool all) : all(all), walker_(walker), outer_(walker.ends_) {
+    walker.ends_ = this;
+  }
+  ~Ends() { walker_.ends_ = outer_; }
+  Ends(const Ends&) = delete;
+  Ends& operator=(const Ends&) = delete;
+
+  bool all;  // remainders that the frame could go on with, too
+  std::vector<Entry> found;
+  ByteSet left_out;
+
+ private:
+  Walker& walker_;
+  Ends* outer_;
+};
+
+// The bytes that a term can begin with: those of its row and of what it calls, no term of which
+// begins with itself.
+ByteSet Walker::first_live(Term t) {
+  const auto own = [this](Term term) { return store_.class_map(store_.row(term)).live; };
+  if (!store_.has(t, kFirstCall)) return own(t);
+  const auto known = first_live_.find(t);
+  if (known != first_live_.end()) return known->second;
+  std::vector<std::pair<Term, std::size_t>> path{{t, 0}};  // with the call that is next
+  first_live_[t] = own(t);
+  while (!path.empty()) {
+    const auto [term, next] = path.back();
+    if (next == store_.first_calls(term).size()) {
+      const ByteSet live = first_live_[term];
+      path.pop_back();
+      if (!path.empty()) first_live_[path.back().first] = first_live_[path.back().first] | live;
+      continue;
+    }
+    ++path.back().second;
+    const FirstCall call = store_.first_calls(term)[next];
+    const Term body = store_.body(call.rule, call.param);
+    if (const auto found = first_live_.find(body); found != first_live_.end()) {
+      first_live_[term] = first_live_[term] | found->second;
+    } else if (!store_.has(body, kFirstCall)) {
+      first_live_[term] = first_live_[term] | own(body);
+    } else {
+      first_live_[body] = own(body);
+      path.emplace_back(body, 0);
+    }
+  }
+  return first_live_[t];
+}
+
+void Walker::open(Place place, std::size_t level, Filter filter, MaskBuilder& out) {
+  Groups& groups = levels_[level];
+  if (!rehearsed_) {
+    machine_.close(groups);
+    return;
+  }
+  machine_.close_pops(groups);
+  if (ends_ != nullptr && groups.ended) note_end(place, groups, filter);
+  const Trie::Node& here = place.trie->node(place.node);
+  ByteSet below;
+  for (std::uint32_t child = here.child_begin; child < here.child_end; ++child)
+    below.add(place.trie->byte(child));
+  const bool long_walk = !plain_ && filter.open() && here.subtree_nodes >= kShortWalk;
+  std::erase_if(groups.items, [&](const Group& group) {
+    if (!store_.has(group.term, kFirstCall)) return false;
+    if ((first_live(group.term) & below).empty()) return true;
+    return long_walk && apply_recursive(place, group, Scope::Calls, level + 1, out);
+  });
+  machine_.close_calls(groups);
+}
+
+// The bottom is reached at a node, from which the groups go on.
+void Walker::note_end(Place place, const Groups& groups, Filter filter) {
+  if (ends_->found.size() > kMostEnds) return;
+  ByteSet live;
+  for (const Group& group : groups.items) live = live | first_live(group.term);
+  const Trie& trie = *place.trie;
+  const Trie::Node& here = trie.node(place.node);
+  for (std::uint32_t child = here.child_begin; child < here.child_end; ++child) {
+    if (!ends_->all && live.has(trie.byte(child))) {
+      ends_->left_out.add(trie.byte(child));
+      continue;
+    }
+    const Trie::Node& below = trie.node(child);
+    for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end)) {
+      if (filter.low <= entry.items && entry.items <= filter.high)
+        ends_->found.push_back({entry.token, entry.start + here.depth, 0});
+    }
+    if (ends_->found.size() > kMostEnds) return;
+  }
+}
+
+// Whether remainders that begin with such bytes matter to what follows.
+bool Walker::goes_on(const ByteSet& left_out, SetId parents, std::size_t level) {
+  if (left_out.empty()) return false;
+  const Follow follow = first_bytes(parents, level);
+  if (ends_ != nullptr && follow.ended) {
+    if (ends_->all) return true;
+    ends_->left_out = ends_->left_out | left_out;
+  }
+  return !(left_out & follow.live).empty();
+}
+
+bool Walker::apply_recursive(Place place, const Group& group, Scope scope, std::size_t level,
+                             MaskBuilder& out) {
+  if (!rehearsed_) return false;
+  RecursiveKey key{place.trie->uid(), place.node, group.term, scope, false};
+  std::shared_ptr<const RecursiveMask> mask = recursive_frame(*place.trie, key, level);
+  if (mask == nullptr) return false;
+  if (goes_on(mask->left_out, group.parents, level)) {
+    key.all = true;
+    mask = recursive_frame(*place.trie, key, level);
+    if (mask == nullptr) return false;
+  }
+  blank_ = false;
+  out.add(mask->inside);
+  if (mask->rest) walk_rest(*mask->rest, group.parents, level, {}, out);
+  return true;
+}
+
+std::shared_ptr<const Walker::RecursiveMask> Walker::recursive_frame(const Trie& trie,
+                                                                     const RecursiveKey& key,
+                                                                     std::size_t level) {
+  const auto known = recursive_.find(key);
+  if (known != recursive_.end()) return known->second;
+  std::shared_ptr<const RecursiveMask> made;
+  std::size_t bytes = kRecursiveBytes;
+  const ByteSet live =
+      key.scope != Scope::Own ? first_live(key.term) : store_.class_map(store_.row(key.term)).live;
+  if (reach({&trie, key.node}, live) >= kShortWalk) made = study_recursive(trie, key, level);
+  if (made != nullptr) {
+    bytes += made->inside.memory();
+    if (made->inside.base()) bytes += index_.words() * sizeof(Word);
+  }
+  if (recursive_bytes_ + bytes > limits_.mask_cache_bytes) {
+    recursive_.clear();
+    recursive_bytes_ = 0;
+  }
+  recursive_bytes_ += bytes;
+  recursive_.emplace(key, made);
+  return made;
+}
+
+// Where the term may be empty, what follows stands beside it as a group of its own.
+std::shared_ptr<const Walker::RecursiveMask> Walker::study_recursive(const Trie& trie,
+                                                                     const RecursiveKey& key,
+                                                                     std::size_t level) {
+  Ends ends(*this, key.all);
+  MaskBuilder blank(index_.words(), index_.shared_bits());
+  Part part(*this, blank, false);
+  Groups& groups = groups_at(level);
+  groups.clear();
+  groups.text = kNoText;
+  ++stats_.frames_made;
+  if (key.scope == Scope::Calls) {
+    apply_called({&trie, key.node}, key.term, level, part.bits());
+  } else {
+    groups.items.push_back({key.term, Machine::kBottomSet});
+    if (key.scope == Scope::Flat) machine_.close_calls(groups);
+  }
+  if (key.scope == Scope::Own) {
+    descend(trie, key.node, level, {}, part.bits());
+  } else {
+    walk(trie, key.node, level, {}, part.bits());
+  }
+  std::vector<Entry>& found = ends.found;
+  noted_ += found.size();
+  if (found.size() > kMostEnds) return nullptr;
+  std::erase_if(found, [&](const Entry& entry) { return part.bits().has(entry.token); });
+  const auto place = [](const Entry& entry) {
+    return (std::uint64_t{entry.token} << 32) | entry.start;
+  };
+  std::ranges::sort(found, {}, place);
+  const auto twins = std::ranges::unique(found, {}, place);
+  found.erase(twins.begin(), twins.end());
+  auto mask = std::make_shared<RecursiveMask>();
+  mask->inside = part.bits().finish();
+  mask->left_out = ends.left_out;
+  if (!found.empty()) mask->rest = index_.keep_trie(std::move(found));
+  return mask;
+}
+
+// What a term's calls say at a place, before the bottom; the groups of the level are what is left.
+void Walker::apply_called(Place place, Term t, std::size_t level, MaskBuilder& out) {
+  const Trie::Node& here = place.trie->node(place.node);
+  ByteSet below;
+  for (std::uint32_t child = here.child_begin; child < here.child_end; ++child)
+    below.add(place.trie->byte(child));
+  Groups& groups = levels_[level];
+  for (std::size_t i = 0; i < store_.first_calls(t).size(); ++i) {
+    const FirstCall call = store_.first_calls(t)[i];
+    const Term body = store_.body(call.rule, call.param);
+    if ((first_live(body) & below).empty()) continue;
+    const Group called{body, machine_.push(call.rest, Machine::kBottomSet)};
+    if (!apply_recursive(place, called, Scope::Flat, level + 1, out))
+      machine_.add_group(groups, called);
+  }
+  machine_.close_calls(groups);
+  // Its own bytes.
+  if (!store_.class_map(store_.row(t)).live.empty())
+    machine_.add_group(groups, {t, Machine::kBottomSet});
+}
+
+void Walker::rehearse(Term start) {
+  if (store_.remembers() || store_.has_meters()) return;
+  rehearsed_ = true;
+  // Terms of rules go first, then residuals of regular ones.
+  std::vector<Term> queues[2];
+  std::vector<bool> seen;
+  const auto add = [&](Term t) {
+    if (t == kEmpty || t == kNothing) return;
+    if (t >= seen.size()) seen.resize(store_.size());
+    if (seen[t]) return;
+    seen[t] = true;
+    queues[store_.has(t, kHasCall) ? 0 : 1].push_back(t);
+  };
+  std::uint64_t terms = 0;
+  const auto begun = std::chrono::steady_clock::now();
+  const auto room = [&] {
+    const std::size_t frames = machine_.frame_count() + machine_.set_count();
+    const std::uint64_t cost = stats_.walk_nodes * kWalkCost + stats_.study_nodes +
+                               noted_ * kNotedCost + machine_.call_count() * kCallCost +
+                               terms++ * kTermCost;
+    return cost < kRehearsal && std::chrono::steady_clock::now() - begun < kLongestRehearsal &&
+           frames < limits_.max_frames / kRehearsalPart &&
+           store_.size() < limits_.max_terms / kRehearsalPart;
+  };
+  const auto rehearse_term = [&](Term t) {
+    visited_ = 0;
+    scratch_used_ = 0;
+    machine_.begin_step();
+    const Row row = store_.row(t);
+    for (unsigned c = 1; c < row.classes; ++c) add(store_.target(row, c));
+    for (std::size_t i = 0; i < store_.first_calls(t).size(); ++i) {
+      const FirstCall call = store_.first_calls(t)[i];
+      if (call.rule == kDistinct) continue;
+      add(store_.body(call.rule, call.param));
+      add(call.rest);
+    }
+    MaskBuilder& out = take_scratch();
+    Groups& groups = groups_at(0);
+    groups.clear();
+    groups.text = kNoText;
+    groups.items.push_back({t, Machine::kBottomSet});
+    open({&index_.trie(), Trie::kRoot}, 0, {}, out);
+    walk(index_.trie(), Trie::kRoot, 0, {}, out);
+  };
+  add(start);
+  try {
+    for (std::size_t next[2] = {0, 0}; room();) {
+      const std::size_t which = next[0] < queues[0].size() ? 0 : 1;
+      if (next[which] == queues[which].size()) break;
+      rehearse_term(queues[which][next[which]++]);
+    }
+  } catch (const LimitFault&) {
+    // Whoever comes to where it was met will be told.
+  }
+}
+
+}  // namespace grammaton

@@ -1,0 +1,68 @@
+"""Masks of grammars with recursion: with and without rehearsal, and against prefixes.
+
+A vocabulary of all short texts over a small alphabet has subtrees wide enough for frames, and its
+tokens cross several rules.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from grammaton import Grammar, GrammarError, Limits, Vocabulary, compile
+from grammaton._core import Constraint
+from tests.grammar.notations import Expression, grammars, to_lark
+
+LETTERS = "ab "
+LONGEST = 5
+TEXTS = [
+    "".join(each).encode() for n in range(1, LONGEST + 1) for each in product(LETTERS, repeat=n)
+]
+BYTES = [bytes([byte]) for byte in range(256) if bytes([byte]) not in TEXTS]
+VOCABULARIES = [
+    Vocabulary([*tokens, b""], eos_token_ids=len(tokens)) for tokens in (TEXTS, TEXTS + BYTES)
+]
+"""One that spells only the letters, one that spells all."""
+
+
+def allowed(mask: np.ndarray) -> set[int]:
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
+    return set(np.flatnonzero(bits).tolist())
+
+
+@given(
+    st.sampled_from(VOCABULARIES),
+    grammars("ab", terminals=True),
+    st.sampled_from(["", '" "', "/ +/"]),
+    st.lists(st.integers(0, 10**6), max_size=3),
+)
+@settings(max_examples=60)
+def test_masks_are_prefixes(
+    vocabulary: Vocabulary, rules: list[Expression], ignored: str, picks: list[int]
+) -> None:
+    try:
+        grammar = Grammar.from_lark(to_lark(rules, ignored))
+        constraint = compile(grammar, vocabulary)
+    except GrammarError:
+        assume(False)
+    assert grammar.rehearsed
+    plain = Constraint(grammar.store, grammar.start, vocabulary.index, Limits(), []).matcher()
+    matcher = constraint.matcher()
+    tokens = {i: vocabulary.token_bytes(i) for i in range(len(TEXTS))}
+    end = len(vocabulary) - 1
+    text = b""
+    for pick in [*picks, 0]:
+        found = allowed(matcher.mask())
+        assert found == allowed(plain.mask())
+        assert (end in found) == grammar.accepts(text)
+        begun = {i for i, token in tokens.items() if grammar.accepts_prefix(text + token)}
+        assert found & tokens.keys() == begun
+        if not begun:
+            break
+        token = sorted(begun)[pick % len(begun)]
+        assert matcher.accept(token)
+        assert plain.accept(token)
+        text += tokens[token]
