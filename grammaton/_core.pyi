@@ -345,7 +345,7 @@ class Constraint:
         rehearse: bool = ...,
     ) -> None:
         """`tokens` gives the ids that each of the store's token sets has in the vocabulary. To
-        `rehearse` is to prepare masks of a grammar with recursion, some tens of ms at most."""
+        `rehearse` is to prepare masks of a grammar with recursion, for some tens of ms."""
     @staticmethod
     def from_lalr(tables: LalrTables, index: TokenIndex, limits: Limits = ...) -> Constraint:
         """On Lark's LALR parser: `node`, `rule_name` and `param_value` raise GrammarError, and

@@ -6,7 +6,7 @@ far, and is shared between requests and threads. A *matcher* is one sequence's p
 Cost: compiling only checks the grammar and makes its first state, in well under a millisecond for
 most grammars, plus the vocabulary's trie when this is its first constraint. Everything else is
 computed when a state is first reached. A grammar in Lark's notation, GBNF or EBNF is *rehearsed*
-besides: what its masks are put together from is made at once, in some tens of milliseconds at most.
+besides: what its masks are put together from is made at once, in some tens of milliseconds.
 """
 
 from __future__ import annotations
