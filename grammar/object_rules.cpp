@@ -79,8 +79,8 @@ Order in_any_order(std::span<const ObjectMember> members, bool open) {
 }  // namespace
 
 Rule define_object_rules(TermStore& store, Rule rule, std::span<const ObjectMember> members,
-                         Term other, bool any_order, Term close, Term comma) {
-  const bool open = other != kNothing;
+                         std::span<const Term> others, bool any_order, Term close, Term comma) {
+  const bool open = !others.empty();
   Order order = any_order ? in_any_order(members, open) : in_order(members, open);
   const Rule rest = store.rule("MEMBERS");
   std::vector<Alternative> after;
@@ -90,15 +90,13 @@ Rule define_object_rules(TermStore& store, Rule rule, std::span<const ObjectMemb
     after.push_back({comma, rule, kEmpty, std::move(conditions), {}});
   store.define_template(rest, std::move(after));
   std::vector<Alternative> first;
-  first.reserve(members.size() + 1);
+  first.reserve(members.size() + others.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
     first.push_back({members[i].term, rest, kEmpty, std::move(order.conditions[i]),
                      std::move(order.updates[i])});
   }
-  if (open) {
-    first.push_back(
-        {other, rest, kEmpty, std::move(order.other_conditions), std::move(order.other_updates)});
-  }
+  for (const Term other : others)
+    first.push_back({other, rest, kEmpty, order.other_conditions, order.other_updates});
   store.define_template(rule, std::move(first));
   if (any_order) store.set_unordered(rule);
   return rest;

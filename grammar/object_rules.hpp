@@ -14,9 +14,9 @@ struct ObjectMember {
 };
 
 // Defines `rule`, what follows the opening brace or a comma, and the rule of what follows a member,
-// which is returned. `other` is any member that is not declared, kNothing if there is none; there
-// is some member.
+// which is returned. `others` are the members that are not declared, by their sorts; there is
+// some member.
 Rule define_object_rules(TermStore& store, Rule rule, std::span<const ObjectMember> members,
-                         Term other, bool any_order, Term close, Term comma);
+                         std::span<const Term> others, bool any_order, Term close, Term comma);
 
 }  // namespace grammaton

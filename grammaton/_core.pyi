@@ -187,6 +187,7 @@ class SimpleSchemas:
         identity: str,
         lone_references: bool,
         pieces: tuple[int, ...],
+        key_sorts: Callable[[list[str], list[str], bool], list[tuple[int, int]] | None],
         ready: dict[int, int],
         any_order: bool,
         closed: bool,
@@ -204,6 +205,10 @@ class SimpleSchemas:
             lone_references: what stands beside a `$ref` says nothing.
             pieces: the terms of a quote, a colon, both, a comma, space, the opening and closing
                 brace and bracket, and the rest of any string after its quote.
+            key_sorts: from patterns and the declared keys of an object, and whether there may be
+                other properties than those with a pattern, the sorts of keys that are not declared,
+                as the number of the pattern found in them, -1 for none, and the frame of a key;
+                None where more than one schema may hold of a property.
             ready: the terms of all values of some kinds.
             any_order: members stand in any order.
             closed: objects that declare properties and do not speak of others have no others.

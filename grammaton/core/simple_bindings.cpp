@@ -13,7 +13,8 @@ void bind_simple_schemas(nb::module_& m) {
           [](SimpleSchemas* self, const nb::object& store, const nb::object& root,
              const nb::dict& keywords, const nb::dict& types, const nb::dict& formats,
              const nb::str& identity, bool lone_references, const nb::tuple& pieces,
-             const nb::dict& ready, bool any_order, bool closed, std::uint64_t most) {
+             const nb::object& key_sorts, const nb::dict& ready, bool any_order, bool closed,
+             std::uint64_t most) {
             if (pieces.size() != 10) throw GrammarFault("there are ten pieces of texts");
             TermStore& made_in = *nb::cast<TermStore*>(store);
             std::size_t next = 0;
@@ -30,11 +31,11 @@ void bind_simple_schemas(nb::module_& m) {
             }
             new (self)
                 SimpleSchemas(store, root, {keywords, types, formats, identity, lone_references},
-                              made, ready, any_order, closed, most);
+                              made, key_sorts, ready, any_order, closed, most);
           },
           arg("store"), arg("root"), nb::kw_only(), arg("keywords"), arg("types"), arg("formats"),
-          arg("identity"), arg("lone_references"), arg("pieces"), arg("ready"), arg("any_order"),
-          arg("closed"), arg("most"))
+          arg("identity"), arg("lone_references"), arg("pieces"), arg("key_sorts"), arg("ready"),
+          arg("any_order"), arg("closed"), arg("most"))
       .def_static("keywords", &SimpleSchemas::keywords)
       .def("read", &SimpleSchemas::read, arg("raw"), arg("node"))
       .def(

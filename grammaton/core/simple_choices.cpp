@@ -21,6 +21,23 @@ constexpr unsigned kMostTags = 16;
 
 }  // namespace
 
+// Of schemas that all hold, the one that says anything: there is no other, and the schema is that.
+bool SimpleSchemas::parse_all_of(std::uint32_t number, nb::handle value) {
+  if (!PyList_Check(value.ptr())) return false;
+  std::uint32_t& target = schemas_[number].target;
+  const Py_ssize_t size = PyList_Size(value.ptr());
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    const nb::handle raw = PyList_GetItem(value.ptr(), i);
+    if (raw.ptr() == Py_True || (is_dict(raw) && PyDict_Size(raw.ptr()) == 0)) continue;
+    const std::size_t known = schemas_.size();
+    const auto part = child(number, "allOf", raw);
+    if (!part || target != kNone) return false;
+    if (*part == known) schemas_[*part].index = static_cast<std::uint32_t>(i);
+    target = *part;
+  }
+  return target != kNone;
+}
+
 // Schemas of which one holds; they have to be simple, and to be looked at now.
 bool SimpleSchemas::parse_choices(std::uint32_t number, const char* keyword, nb::handle value) {
   if (!PyList_Check(value.ptr()) || !schemas_[number].choices.empty()) return false;
@@ -46,10 +63,12 @@ bool SimpleSchemas::set_choices(Schema& schema) {
   unsigned kinds = 0;
   unsigned count = 0;
   unsigned depth = 0;
-  for (const std::uint32_t choice : schema.choices) {
+  for (std::uint32_t& choice : schema.choices) {
+    if ((schemas_[choice].kinds & ~schema.kinds) != 0) choice = restricted(choice, schema.kinds);
+    if (choice == kNone) return false;
     const unsigned more = schemas_[choice].kinds;
     const unsigned allowed = schema.excludes ? unsigned{kObject} : unsigned{kArray} | kObject;
-    if ((more & ~schema.kinds) != 0 || (more & kinds & ~allowed) != 0) return false;
+    if ((more & kinds & ~allowed) != 0) return false;
     kinds |= more;
     count += schemas_[choice].choice_count;
     depth = std::max(depth, schemas_[choice].choice_depth);
@@ -59,6 +78,23 @@ bool SimpleSchemas::set_choices(Schema& schema) {
   schema.choice_count = count;
   schema.choice_depth = depth + 1;
   return count <= kMostChoices && depth < kMostDepth;
+}
+
+// What a schema says of values of some kinds, as a schema; kNone where that is not seen.
+std::uint32_t SimpleSchemas::restricted(std::uint32_t number, std::uint8_t kinds) {
+  const Schema& whole = schemas_[number];
+  const unsigned numbers = whole.kinds & kinds & kNumber;
+  if (!whole.choices.empty()) return kNone;
+  if (whole.numbers.is_valid() && numbers != 0 && numbers != (whole.kinds & kNumber)) return kNone;
+  const std::uint32_t made = add(whole.raw);
+  Schema& part = schemas_[made];
+  part = whole;
+  part.kinds &= kinds;
+  part.reached = part.alive = part.only_kinds = false;
+  part.sound = true;
+  part.string_term = part.number_term = kNothing;
+  part.array_term = part.object_term = part.term = kNone;
+  return made;
 }
 
 bool SimpleSchemas::all_apart(const std::vector<std::uint32_t>& choices) {
@@ -110,6 +146,8 @@ bool SimpleSchemas::is_told(const Schema& a, const Schema& b, unsigned depth) {
     std::uint32_t against = b.other;
     if (same != b.members.end()) {
       against = same->schema;
+    } else if (!b.patterns.empty()) {
+      continue;
     } else if (b.is_closed) {
       return true;
     }

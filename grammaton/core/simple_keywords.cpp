@@ -18,6 +18,7 @@ enum Keyword : long {
   kProperties,
   kRequired,
   kAdditional,
+  kPatternProperties,
   kItems,
   kMinItems,
   kMaxItems,
@@ -27,6 +28,7 @@ enum Keyword : long {
   kPattern,
   kEnum,
   kConst,
+  kAllOf,
   kAnyOf,
   kOneOf,
   kMinimum,
@@ -42,6 +44,7 @@ constexpr std::pair<const char*, Keyword> kKeywords[] = {
     {"properties", kProperties},
     {"required", kRequired},
     {"additionalProperties", kAdditional},
+    {"patternProperties", kPatternProperties},
     {"items", kItems},
     {"minItems", kMinItems},
     {"maxItems", kMaxItems},
@@ -51,6 +54,7 @@ constexpr std::pair<const char*, Keyword> kKeywords[] = {
     {"pattern", kPattern},
     {"enum", kEnum},
     {"const", kConst},
+    {"allOf", kAllOf},
     {"anyOf", kAnyOf},
     {"oneOf", kOneOf},
     {"minimum", kMinimum},
@@ -147,6 +151,10 @@ bool SimpleSchemas::parse_keywords(std::uint32_t number) {
     typed = typed || keyword == kType;
   }
   if (reference.is_valid()) return said == 1 && parse_reference(schema, reference);
+  if (schema.target != kNone) {  // of an allOf
+    schema.state = State::Reference;
+    return said == 1;
+  }
   const bool alone = said == (typed ? 2U : 1U);  // beside a type
   if (schema.values.is_valid()) {
     // Listed values are filtered by everything else that is said of them.
@@ -169,7 +177,7 @@ bool SimpleSchemas::parse_keywords(std::uint32_t number) {
     if (const auto known = ready_.find(schema.kinds); known != ready_.end())
       schema.term = known->second;
   }
-  return add_required(number, required);
+  return add_required(number, required) && (schema.patterns.empty() || sort_keys(schema));
 }
 
 bool SimpleSchemas::parse_reference(Schema& schema, nb::handle reference) {
@@ -191,6 +199,8 @@ bool SimpleSchemas::parse_keyword(std::uint32_t number, long keyword, nb::handle
       schema.other = other.value_or(kNone);
       return other.has_value();
     }
+    case kPatternProperties:
+      return parse_patterns(number, value);
     case kItems: {
       const auto items = child(number, "items", value);
       schema.has_arrays = true;
@@ -220,6 +230,8 @@ bool SimpleSchemas::parse_keyword(std::uint32_t number, long keyword, nb::handle
       values.append(value);
       return parse_values(schema, values);
     }
+    case kAllOf:
+      return parse_all_of(number, value);
     case kAnyOf:
       return parse_choices(number, "anyOf", value);
     case kOneOf:
@@ -262,6 +274,43 @@ bool SimpleSchemas::parse_properties(std::uint32_t number, nb::handle value) {
     const auto member = child(number, "properties", raw, key);
     if (!member) return false;
     schema.members.push_back({key, *text, *member, false});
+  }
+  return true;
+}
+
+bool SimpleSchemas::parse_patterns(std::uint32_t number, nb::handle value) {
+  if (!is_dict(value)) return false;
+  Schema& schema = schemas_[number];
+  schema.has_objects = true;
+  Py_ssize_t place = 0;
+  PyObject *key = nullptr, *raw = nullptr;
+  while (PyDict_Next(value.ptr(), &place, &key, &raw) != 0) {
+    const auto text = text_of(key);
+    if (!text) return false;
+    const auto member = child(number, "patternProperties", raw, key);
+    if (!member) return false;
+    schema.patterns.push_back({key, *text, *member, false});
+  }
+  return true;
+}
+
+// The sorts of keys that are not declared, by the pattern found in them. Python decides what the
+// patterns are; where two of them are found in one key, or one in a declared key, two schemas hold
+// of one property.
+bool SimpleSchemas::sort_keys(Schema& schema) {
+  if (schema.lacks_required) return false;
+  nb::list patterns;
+  nb::list keys;
+  for (const Member& pattern : schema.patterns) patterns.append(pattern.key);
+  for (const Member& member : schema.members) keys.append(member.key);
+  const nb::object sorts = key_sorts_(patterns, keys, !schema.is_closed);
+  if (sorts.is_none()) return false;
+  for (const nb::handle sort : sorts) {
+    const auto pattern = nb::cast<std::int64_t>(sort[0]);
+    const std::uint32_t other = schema.other == kNone ? anything_ : schema.other;
+    schema.sorts.push_back(
+        {pattern < 0 ? other : schema.patterns.at(static_cast<std::size_t>(pattern)).schema,
+         from_python(sort[1])});
   }
   return true;
 }

@@ -15,6 +15,9 @@ namespace {
 // A height that no value has; positions.py calls it INFINITE.
 constexpr long kInfinite = 1L << 30;
 
+// References to references that are followed.
+constexpr std::size_t kMostReferences = 4000;
+
 // A piece of a JSON Pointer (RFC 6901, section 3).
 std::string escaped(std::string_view token) {
   std::string result;
@@ -32,13 +35,14 @@ std::string escaped(std::string_view token) {
 }  // namespace
 
 SimpleSchemas::SimpleSchemas(nb::object store, nb::object root, SchemaDialect dialect,
-                             SchemaPieces pieces, const nb::dict& ready, bool any_order,
-                             bool closed, std::uint64_t most)
+                             SchemaPieces pieces, nb::object key_sorts, const nb::dict& ready,
+                             bool any_order, bool closed, std::uint64_t most)
     : store_object_(std::move(store)),
       store_(nb::cast<TermStore*>(store_object_)),
       root_(std::move(root)),
       dialect_(std::move(dialect)),
       pieces_(pieces),
+      key_sorts_(std::move(key_sorts)),
       reference_name_("$ref"),
       any_order_(any_order),
       closed_(closed),
@@ -132,13 +136,13 @@ std::uint32_t SimpleSchemas::refer(nb::handle reference) {
   return target = known->second;
 }
 
-// The schema at the end of references, parsed. References in a circle are opaque.
+// The schema at the end of references, parsed. References in a circle, or very many, are opaque.
 std::uint32_t SimpleSchemas::followed(std::uint32_t schema) {
   std::vector<std::uint32_t> path;
   for (;;) {
     if (schemas_[schema].state == State::Unread) parse(schema);
     if (schemas_[schema].state != State::Reference) return schema;
-    if (std::ranges::find(path, schema) != path.end()) {
+    if (path.size() == kMostReferences || std::ranges::find(path, schema) != path.end()) {
       schemas_[schema].state = State::Opaque;
       return schema;
     }
@@ -205,7 +209,11 @@ void SimpleSchemas::reach(std::uint32_t start, const SchemaHooks& hooks) {
       member.schema = followed(member.schema);
       met(member.schema, hooks, todo);
     }
-    if (schema.other != kNone) {
+    for (auto& [sorted, key] : schema.sorts) {
+      sorted = followed(sorted);
+      met(sorted, hooks, todo);
+    }
+    if (schema.other != kNone && schema.sorts.empty()) {
       schema.other = followed(schema.other);
       met(schema.other, hooks, todo);
     }

@@ -63,7 +63,8 @@ struct SchemaHooks {
 class SimpleSchemas {
  public:
   SimpleSchemas(nb::object store, nb::object root, SchemaDialect dialect, SchemaPieces pieces,
-                const nb::dict& ready, bool any_order, bool closed, std::uint64_t most);
+                nb::object key_sorts, const nb::dict& ready, bool any_order, bool closed,
+                std::uint64_t most);
 
   // The keywords that are read here, by the number that stands for each in a dialect.
   static nb::dict keywords();
@@ -113,9 +114,12 @@ class SimpleSchemas {
     bool is_declared = false;
     bool lacks_required = false;  // a required property can't be there
     bool is_closed = false;
-    std::uint32_t target = kNone;  // of a reference
+    std::uint32_t target = kNone;  // of a reference, or an allOf of one
     std::vector<Member> members;
-    std::uint32_t other = kNone;  // schema of other properties; kNone: any value
+    std::uint32_t other = kNone;   // schema of other properties; kNone: any value
+    std::vector<Member> patterns;  // of keys, and what their properties are
+    // With patterns: the sorts of keys of other properties, by schema, and the frames of the keys.
+    std::vector<std::pair<std::uint32_t, Term>> sorts;
     std::uint32_t items = kNone;
     std::uint32_t least_items = 0, most_items = kUnbounded;
     bool has_strings = false;
@@ -151,11 +155,15 @@ class SimpleSchemas {
   bool parse_keyword(std::uint32_t schema, long keyword, nb::handle value);
   bool parse_type(Schema& schema, nb::handle value);
   bool parse_properties(std::uint32_t schema, nb::handle value);
+  bool parse_patterns(std::uint32_t schema, nb::handle value);
+  bool sort_keys(Schema& schema);
   bool parse_required(Schema& schema, nb::handle value, std::vector<nb::handle>& required);
   bool add_required(std::uint32_t schema, const std::vector<nb::handle>& required);
   bool parse_values(Schema& schema, nb::handle value);
+  bool parse_all_of(std::uint32_t schema, nb::handle value);
   bool parse_choices(std::uint32_t schema, const char* keyword, nb::handle value);
   bool set_choices(Schema& schema);
+  std::uint32_t restricted(std::uint32_t schema, std::uint8_t kinds);
   bool all_apart(const std::vector<std::uint32_t>& choices);
   bool are_apart(std::uint32_t one, std::uint32_t other, unsigned depth);
   static bool values_apart(const Schema& a, const Schema& b);
@@ -189,6 +197,7 @@ class SimpleSchemas {
   nb::object root_;
   SchemaDialect dialect_;
   SchemaPieces pieces_;
+  nb::object key_sorts_;
   std::map<std::uint8_t, Term> ready_;
   nb::str reference_name_;
   bool any_order_;

@@ -26,10 +26,12 @@ void SimpleSchemas::find_sound() {
     for (std::size_t i = reached_.size(); i-- > 0;) {
       Schema& schema = schemas_[reached_[i]];
       if (!schema.sound) continue;
-      schema.sound = std::ranges::all_of(schema.choices, sound) &&
-                     (schema.items == kNone || sound(schema.items)) &&
-                     (schema.other == kNone || sound(schema.other)) &&
-                     std::ranges::all_of(schema.members, sound, &Member::schema);
+      schema.sound =
+          std::ranges::all_of(schema.choices, sound) &&
+          (schema.items == kNone || sound(schema.items)) &&
+          (schema.other == kNone || sound(schema.other)) &&
+          std::ranges::all_of(schema.sorts, sound, [](const auto& s) { return s.first; }) &&
+          std::ranges::all_of(schema.members, sound, &Member::schema);
       changed = changed || !schema.sound;
     }
   }
@@ -90,7 +92,10 @@ Term SimpleSchemas::object_term(std::uint32_t number) {
     declared = declared || holds(member.schema);
     required = required || member.required;
   }
-  const bool open = !schema.is_closed && (schema.other == kNone || holds(schema.other));
+  const bool open =
+      schema.patterns.empty()
+          ? !schema.is_closed && (schema.other == kNone || holds(schema.other))
+          : std::ranges::any_of(schema.sorts, [this](const auto& s) { return holds(s.first); });
   if (!declared && !open)
     return schema.object_term = store_->concat(pieces_.open_brace, pieces_.close_brace);
   const Rule rule = store_->rule(declared ? "MEMBER" : "MEMBERS");
@@ -154,20 +159,26 @@ void SimpleSchemas::define_object(const Schema& schema, Rule rule, const nb::obj
     if (!holds(member.schema)) continue;
     members.push_back({member_term(member, lower), member.required});
   }
-  Term other = kNothing;
-  if (!schema.is_closed && (schema.other == kNone || holds(schema.other))) {
-    const Term value = term(schema.other == kNone ? anything_ : schema.other, lower);
-    const Term rest = s.concat(pieces_.colon, s.concat(value, pieces_.space));
-    other = s.concat(pieces_.quote, s.concat(key_rest(schema), rest));
+  std::vector<Term> others;
+  const auto add = [&](std::uint32_t value, Term key) {
+    if (!holds(value)) return;
+    const Term rest = s.concat(pieces_.colon, s.concat(term(value, lower), pieces_.space));
+    others.push_back(s.concat(pieces_.quote, s.concat(key, rest)));
+  };
+  for (const auto& [sorted, key] : schema.sorts) add(sorted, key);
+  if (schema.patterns.empty() && !schema.is_closed &&
+      (schema.other == kNone || holds(schema.other))) {
+    add(schema.other == kNone ? anything_ : schema.other, key_rest(schema));
   }
   if (members.empty()) {
+    const Term other = s.join(std::move(others));
     const Term more = s.repeat(s.concat(pieces_.comma, other), 0, kUnbounded);
     s.define(rule, s.concat(other, s.concat(more, pieces_.close_brace)));
     if (schema.sound) s.set_sound(rule);
     return;
   }
   const Rule rest =
-      define_object_rules(s, rule, members, other, any_order_, pieces_.close_brace, pieces_.comma);
+      define_object_rules(s, rule, members, others, any_order_, pieces_.close_brace, pieces_.comma);
   if (schema.sound) {
     s.set_sound(rule);
     s.set_sound(rest);

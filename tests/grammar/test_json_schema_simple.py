@@ -189,8 +189,11 @@ class Documents:
             )
         if draw.random() < 0.05:
             facts["minProperties"] = 1
-        if draw.random() < 0.05:
-            facts["patternProperties"] = {"^p": self.schema(0)}
+        if draw.random() < 0.2:
+            patterns = draw.sample(["^p", "^x-", "^[a-z]+$", "a", "(", ".*", "^pq"], 2)
+            facts["patternProperties"] = {
+                pattern: self.schema(depth - 1) for pattern in patterns[: draw.randint(0, 2)]
+            }
         return facts
 
 
@@ -251,6 +254,59 @@ def test_choices(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for more in ({}, {"type": "string"}, {"type": ["string", "object"]}, {"minLength": 2}):
             agree({word: choices, **more}, {}, monkeypatch)
             agree({"properties": {"x": {word: choices, **more}}}, {}, monkeypatch)
+
+
+def test_patterns_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, number = {"type": "string"}, {"type": "integer"}
+    for patterns in ({}, {"^x": text}, {"^x": text, "^y": number}, {"^x": text, "x$": number}):
+        for more in ({}, {"additionalProperties": False}, {"additionalProperties": number}):
+            for named in ({}, {"properties": {"a": text}}, {"properties": {"x": text}}):
+                for required in ([], ["a"], ["xa"]):
+                    schema = {"patternProperties": patterns, "required": required, **more, **named}
+                    for options in OPTIONS:
+                        agree(schema, options, monkeypatch)
+                        agree({"items": {"type": "object", **schema}}, options, monkeypatch)
+
+
+def test_one_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tagged(kind: Any, **more: Any) -> dict[str, Any]:
+        return {"type": "object", "properties": {"t": kind}, "required": ["t"], **more}
+
+    a, b, ab = {"const": "a"}, {"enum": ["b", "c"]}, {"enum": ["a", "b"]}
+    closed = {"additionalProperties": False}
+    for choices in (
+        *([tagged(a), tagged(b)], [tagged(a), tagged(ab)], [tagged(a), tagged({"type": "null"})]),
+        *([tagged(a, **closed), {"type": "object", "required": ["u"], **closed}],),
+        *([tagged(a), {"type": "object", "properties": {"u": a}, **closed}],),
+        *([tagged(tagged(a)), tagged(tagged(b))], [{**tagged(a), "type": "string"}, tagged(b)]),
+        *([tagged({"$ref": "#"}), tagged(a)], [{"required": ["t"]}, {"properties": {"t": False}}]),
+        *([tagged(a), {"oneOf": [tagged(b), {"type": "null"}]}], [tagged(a), tagged(b), ab]),
+        *([tagged(a), {"type": "object", "patternProperties": {"^t": b}, **closed}],),
+    ):
+        for more in ({}, {"type": "object"}, {"type": ["object", "null"]}):
+            agree({"oneOf": choices, **more}, {}, monkeypatch)
+            agree({"properties": {"x": {"anyOf": choices, **more}}}, {}, monkeypatch)
+
+
+def test_kinds_beside_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = {"properties": {"a": {"type": "null"}}}
+    for choices in (
+        *([some, {"additionalProperties": False}], [{}, some], [{"minLength": 2}, {"minimum": 3}]),
+        *([{"enum": ["a"]}, some], [{"anyOf": [some, True]}, {"items": some}], [True], [some]),
+    ):
+        for kinds in ("object", "string", "integer", "number", ["object", "integer"], "null"):
+            for word in ("anyOf", "oneOf"):
+                agree({"type": kinds, word: choices}, {}, monkeypatch)
+                agree({"items": {"type": kinds, word: choices}}, {}, monkeypatch)
+
+
+def test_all_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = {"properties": {"a": {"type": "null"}, "b": {"$ref": "#"}}}
+    parts: list[Any]
+    for parts in ([some], [{}, some], [some, True], [{}], [False], [{"$ref": "#"}], [some, some]):
+        for more in ({}, {"type": "object"}):
+            agree({"allOf": parts, **more}, {}, monkeypatch)
+            agree({"properties": {"x": {"allOf": parts, **more}}}, {}, monkeypatch)
 
 
 def test_deep_choices(monkeypatch: pytest.MonkeyPatch) -> None:
