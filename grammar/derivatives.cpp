@@ -401,6 +401,24 @@ Term TermStore::all_but_few(Term t) const {
 }
 
 bool TermStore::search_empty(Term start) {
+  const std::optional<bool> found = search_empty(start, limits_.max_step_terms);
+  if (found) return *found;
+  throw LimitFault("deciding whether an intersection is empty took more than max_step_terms = " +
+                   std::to_string(limits_.max_step_terms) + " states");
+}
+
+bool TermStore::ends_within(Term t, std::size_t states) {
+  if (t == kNothing) return false;
+  if (!has(t, kMaybeEmpty) || nullable(t)) return true;
+  if (facts_[t].emptiness == 0) {
+    const std::optional<bool> found = search_empty(t, states);
+    if (found) facts_[t].emptiness = *found ? 2 : 1;
+  }
+  return facts_[t].emptiness == 1;
+}
+
+// Nothing when it takes more states.
+std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
   std::vector<Term> queue{start};
   std::vector<std::uint32_t> parent{0};
   std::vector<bool> done{false};
@@ -445,12 +463,7 @@ bool TermStore::search_empty(Term start) {
         }
         return false;
       }
-      if (queue.size() > limits_.max_step_terms) {
-        throw LimitFault(
-            "deciding whether an intersection is empty took more than "
-            "max_step_terms = " +
-            std::to_string(limits_.max_step_terms) + " states");
-      }
+      if (queue.size() > states) return std::nullopt;
       if (expanded < kBestFirst)
         open.emplace(least.of(u), kNone - static_cast<std::uint32_t>(queue.size()));
       queue.push_back(u);

@@ -32,9 +32,10 @@ std::uint32_t LeastBytes::find(Term t) {
       return least;
     }
     case Kind::Intersect: {
-      std::uint32_t least = 1;
-      for (const Term u : store_.operands(t)) least = std::max(least, of(u));
-      return least;
+      // As if one after the other: what is nearer to the end of any of them comes first.
+      std::uint64_t sum = 1;
+      for (const Term u : store_.operands(t)) sum += of(u);
+      return static_cast<std::uint32_t>(std::min(kMost, sum));
     }
     case Kind::Repeat:
       return static_cast<std::uint32_t>(std::min(kMost, std::uint64_t{n.b} * of(n.a)));

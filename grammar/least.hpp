@@ -1,4 +1,6 @@
-// How short a text of a term may be, by its structure: never more than the bytes of the shortest.
+// How near the end of a term seems, by its structure: the bytes of its shortest text at least,
+// where nothing has to hold at once; intersections count as if one operand came after the other. It
+// orders a search and decides nothing.
 #pragma once
 
 #include <cstdint>

@@ -164,10 +164,21 @@ class TermStore {
   std::span<const FirstToken> first_tokens(Term t);
   // Whether no text at all; searches derivatives where it must. Calls count as non-empty.
   bool is_empty(Term t);
+  // Whether a text of it is found in so many states; no means nothing.
+  bool ends_within(Term t, std::size_t states);
   // The term without the branches in which a token must not end; kNothing when none is left.
   Term at_token_end(Term t);
   // Byte-level form of a character set.
   Term expand_chars(Term t);
+
+  // --- containment, as far as terms show it (within.cpp) ---
+  // Whether every text of a is seen to be one of b; false when it is not seen.
+  bool within(Term a, Term b);
+  // Holds the term, all that any text of whole characters leaves of it, and all that such a text
+  // leaves of this: so it never grows. Nothing when that isn't known.
+  std::optional<Term> rests(Term t);
+  // Whether t is seen to be made of the characters of `letter` alone, a Chars or Bytes term.
+  bool uses_only(Term t, Term letter);
 
   // Restricts characters to what a vocabulary spells: whole holds characters whose bytes are all
   // tokens, joined those that are tokens but whose bytes are not (see index/spelling.hpp).
@@ -266,6 +277,13 @@ class TermStore {
   std::optional<Term> leap_items(Term t, std::string_view text);
   std::optional<Term> leap_key(Term t, std::string_view text);
   std::optional<Term> leap_bytewise(Term t, std::string_view text);
+
+  // within.cpp
+  bool letter_within(Term a, Term b) const;
+  bool is_star(Term t) const;
+  void drop_within_stars(std::vector<Term>& items);
+  bool within(Term a, Term b, unsigned& budget);
+  Term rests(Term t, unsigned& budget);
 
   void split_after_key(Rule rule, Alternative& alternative);
 
@@ -370,6 +388,7 @@ class TermStore {
   bool json_like_any(Term x, std::uint32_t phase);
   bool at_character_start(Term x);
   bool search_empty(Term t);
+  std::optional<bool> search_empty(Term t, std::size_t states);
   Term all_but_few(Term t) const;
 
   Limits limits_;
@@ -427,6 +446,8 @@ class TermStore {
   std::unordered_map<std::uint64_t, Term> distinct_bodies_;  // by Distinct and set
 
   std::unordered_map<Term, Term> as_keys_;
+
+  std::unordered_map<std::uint64_t, bool> uses_only_;  // by term and letter
 
   Term any_char_ = kNone;
   Term any_text_ = kNone;

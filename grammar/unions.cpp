@@ -192,6 +192,7 @@ Term TermStore::join(std::vector<Term> items) {
       std::erase(flat, kEmpty);
     }
     sort_by_hash(flat);
+    drop_within_stars(flat);
     if (flat.empty()) return kNothing;
     if (flat.size() == 1) return flat[0];
     // Factoring goes down common beginnings a step at a time; very long ones stay as they are.

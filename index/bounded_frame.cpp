@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "grammar/json_escapes.hpp"
+#include "index/path_states.hpp"
 #include "index/remainders.hpp"
 #include "index/walk.hpp"
 
@@ -24,7 +25,7 @@ namespace grammaton {
 namespace {
 
 // References with more states than this are not measured.
-constexpr std::size_t kMostStates = 3000;
+constexpr std::size_t kMostStates = 500;
 // Without a closing byte, tokens that need more items than this are walked one by one where the
 // bound leaves them out, since they may end early; smaller bounds are studied on their own.
 constexpr std::uint32_t kLongNeed = 16;
@@ -55,9 +56,10 @@ struct TokenSetBuilder {
   }
 };
 
-struct State {
-  Term term = kNothing;   // residual of the reference
-  Term meter = kNothing;  // of the meter
+struct Measured {
+  Term term = kNothing;     // residual of the reference
+  Term meter = kNothing;    // of the meter
+  std::uint32_t items = 0;  // begun before
 };
 
 // The residuals of a reference with the fewest items that end each. Escapes that write a character
@@ -65,7 +67,7 @@ struct State {
 // not known.
 class Distances {
  public:
-  Distances(TermStore& store, State start, bool lifted, bool closed)
+  Distances(TermStore& store, Measured start, bool lifted, bool closed)
       : store_(store), meter_(start.meter), lifted_(lifted), closed_(closed) {
     add(start);
     for (std::uint32_t i = 0; i < states_.size() && states_.size() <= kMostStates; ++i) expand(i);
@@ -76,7 +78,7 @@ class Distances {
   bool complete() const { return states_.size() <= kMostStates; }
   bool extensible() const { return extensible_; }
   // kNone when the state is not known.
-  std::uint32_t of(State state) const {
+  std::uint32_t of(Measured state) const {
     const auto found = known_.find(key(state));
     return found == known_.end() ? kNone : distance_[found->second];
   }
@@ -87,9 +89,9 @@ class Distances {
     std::uint32_t items;
   };
 
-  static std::uint64_t key(State s) { return (std::uint64_t{s.term} << 32) | s.meter; }
+  static std::uint64_t key(Measured s) { return (std::uint64_t{s.term} << 32) | s.meter; }
 
-  std::uint32_t add(State state) {
+  std::uint32_t add(Measured state) {
     const auto [place, fresh] =
         known_.emplace(key(state), static_cast<std::uint32_t>(states_.size()));
     if (fresh) {
@@ -100,21 +102,21 @@ class Distances {
     return place->second;
   }
 
-  void connect(std::uint32_t from, State to, std::uint32_t items) {
+  void connect(std::uint32_t from, Measured to, std::uint32_t items) {
     const std::uint32_t id = add(to);
     if (id == from && items == 1) loops_[id] = true;
     into_[id].push_back({from, items});
   }
 
   void expand(std::uint32_t from) {
-    const State at = states_[from];
+    const Measured at = states_[from];
     const bool boundary = at.meter == meter_;
-    State before;
+    Measured before;
     for (unsigned b = 0; b < 256; ++b) {
       if (lifted_ && boundary && b == '\\') continue;
       const Term term = store_.step(at.term, b);
       if (term == kNothing) continue;
-      const State next{term, store_.step(at.meter, b)};
+      const Measured next{term, store_.step(at.meter, b)};
       if (next.term == before.term && next.meter == before.meter) continue;
       before = next;
       connect(from, next, boundary && next.meter != kEmpty ? 1 : 0);
@@ -127,7 +129,7 @@ class Distances {
 
   // The step over a character that has to be escaped.
   void write(std::uint32_t from, unsigned code) {
-    State at = states_[from];
+    Measured at = states_[from];
     const auto take = [&](unsigned byte) {
       at = {store_.step(at.term, byte), store_.step(at.meter, byte)};
     };
@@ -142,7 +144,7 @@ class Distances {
     if (at.term != kNothing) connect(from, at, 1);
   }
 
-  bool is_end(State s) const { return closed_ ? s.term == kEmpty : store_.nullable(s.term); }
+  bool is_end(Measured s) const { return closed_ ? s.term == kEmpty : store_.nullable(s.term); }
 
   void measure() {
     distance_.assign(states_.size(), kNone);
@@ -203,7 +205,7 @@ class Distances {
   bool lifted_;
   bool closed_;
   bool extensible_ = true;
-  std::vector<State> states_;
+  std::vector<Measured> states_;
   std::vector<std::vector<Edge>> into_;
   std::vector<bool> loops_;
   std::vector<std::uint32_t> distance_;
@@ -394,29 +396,31 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
     std::vector<Word> whole_bits;
     if (whole) whole_bits = index_.text_bits();
     std::uint32_t done = here.entry_end;
+    PathStates<Measured> path({at.term, at.meter, at.items});
+    const auto step = [&](const Measured& from, std::uint8_t byte) {
+      const Term meter = store_.step(from.meter, byte);
+      const bool begins = from.meter == form.meter && meter != kEmpty;
+      return Measured{store_.step(from.term, byte), meter, from.items + (begins ? 1 : 0)};
+    };
     for (const std::uint32_t other : others) {
       const Trie::Node& below = trie.node(other);
+      const std::span<const Entry> entries = trie.entries_from(other);
       if (whole) {
-        for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end))
-          clear_bit(whole_bits.data(), entry.token);
+        for (const Entry& entry : entries) clear_bit(whole_bits.data(), entry.token);
       } else {
         take_run(done, below.entry_begin, at.items + more, here);
       }
       done = below.subtree_entry_end;
-      if (store_.nullable(at.term)) {
-        const bool goes_on = store_.step(at.term, trie.byte(other)) != kNothing;
-        for (const Entry& entry : trie.entries(below.entry_begin, below.subtree_entry_end)) {
-          const std::string_view text = index_.token(entry.token).substr(entry.start);
-          std::uint32_t items = at.items;
-          for (std::uint32_t depth = here.depth + 1u; depth < below.depth; ++depth) {
-            const auto byte = static_cast<std::uint8_t>(text[depth]);
-            if ((byte & 0xC0) == 0x80) continue;
-            ++items;
-            if (remainders.keeps(depth + 1 < below.depth || goes_on, byte))
-              passed.push_back({entry.token, entry.start + depth, items});
-          }
-        }
-      }
+      const Entry& first = entries.front();
+      const auto text =
+          index_.token(first.token).substr(first.start + here.depth, below.depth - here.depth);
+      path.follow(text.substr(0, text.size() - 1), step);
+      pass_exits(store_, path, text, entries, here.depth, remainders, passed);
+      const Measured& from = path.states().back();
+      const Term next = store_.step(from.term, trie.byte(other));
+      if (next == kNothing) continue;
+      visit({at.node, from.term, from.meter, from.items}, other, next,
+            store_.step(from.meter, trie.byte(other)));
     }
     if (whole) {
       if (!form.closed) {
@@ -429,14 +433,6 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
       by_slack[more].bits = std::move(whole_bits);
     } else {
       take_run(done, here.subtree_entry_end, at.items + more, here);
-    }
-    for (const std::uint32_t other : others) {
-      const Term next = store_.step(at.term, trie.byte(other));
-      if (next == kNothing) continue;
-      const bool begins = (trie.byte(other) & 0xC0) != 0x80;
-      const std::uint32_t before = trie.node(other).characters - (begins ? 1 : 0);
-      visit({at.node, at.term, at.meter, at.items + before - here.characters}, other, next,
-            store_.step(at.meter, trie.byte(other)));
     }
     return true;
   };

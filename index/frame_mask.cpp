@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "index/path_states.hpp"
 #include "index/remainders.hpp"
 #include "index/walk.hpp"
 
@@ -21,6 +22,12 @@ constexpr std::size_t kListedCounts = 128;
 constexpr std::size_t kManyCountedBases = 32;
 // Below a node with at least so many others it pays to ask whether all of them stay inside.
 constexpr std::uint32_t kKeptSubtree = 8;
+// A study that visits more nodes, or makes more terms, starts again and looks for forms
+// (keeping.hpp).
+constexpr std::uint64_t kHardNodes = 4000;
+constexpr std::size_t kHardTerms = 400;
+// So many terms in a row are followed through their regions in vain.
+constexpr unsigned kRegionCredit = 12;
 // Added to a frame's hash for its remainders that go on.
 constexpr std::uint64_t kGoingOn = 1;
 
@@ -43,26 +50,9 @@ std::vector<ItemCounts::AtMost> at_most(const std::vector<ItemCounts::Taken>& in
   return made;
 }
 
-// The terms along texts that share beginnings with one another.
-class PathTerms {
- public:
-  PathTerms(TermStore& store, Term start) : store_(store), terms_{start} {}
-
-  // The next text; of it nothing is copied.
-  void follow(std::string_view text) {
-    const auto shared = std::ranges::mismatch(text_, text).in2 - text.begin();
-    terms_.resize(static_cast<std::size_t>(shared) + 1);
-    for (const char c : text.substr(static_cast<std::size_t>(shared)))
-      terms_.push_back(store_.step(terms_.back(), static_cast<std::uint8_t>(c)));
-    text_ = text;
-  }
-  // After each beginning of the text, the empty one first.
-  const std::vector<Term>& terms() const { return terms_; }
-
- private:
-  TermStore& store_;
-  std::string_view text_;
-  std::vector<Term> terms_;
+struct OnPath {
+  Term term = kNothing;
+  std::uint32_t items = 0;  // not counted there
 };
 
 }  // namespace
@@ -107,8 +97,8 @@ std::shared_ptr<const FrameMask> Walker::going_on(const Source& source) {
                               : study(source.place, source.term, true));
 }
 
-// `going_on`: what going_on() says.
-std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on) {
+// `going_on`: what going_on() says. `hard`: a first try took long, so forms are looked for.
+std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, bool hard) {
   const Trie& trie = *place.trie;
   // Items are counted where t is X* q: each transition of t itself begins one, except into q.
   const Counted* form = counted_form(t);
@@ -143,6 +133,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on) {
   // Takes everything below a node if all of it leads from the term back to it.
   std::unordered_map<Term, LoopedLetters> loops;
   LetterRegions regions(store_, Trie::common_letters());
+  keeping_.begin_study();
   auto take_looped = [&](const Visit& at, const Letters& letters) {
     const auto [found, fresh] = loops.try_emplace(at.term);
     if (fresh && !(counting && store_.nullable(at.term)) &&
@@ -184,14 +175,32 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on) {
   Remainders remainders(trie, bits.data(), counting, going_on);
   std::vector<Entry> passed;  // remainders at ends of the frame that are not visited
   std::vector<std::uint32_t> others;
+  unsigned region_credit = kRegionCredit;
+  const auto form_letters = [&](const Visit& at) -> const Letters* {
+    const Keeping::Kept& any = keeping_.kept(at.term, trie.node(at.node).subtree_nodes);
+    return any.characters < trie.characters_below(at.node) ? nullptr : &any.letters;
+  };
   const auto take_but_others = [&](const Visit& at) {
     const Letters* kept = nullptr;
     bool by_path = false;  // a path leads through other terms, or the frame may end on it
     if (!counting) {
-      const LetterRegions::Keeping* const keeping = regions.keeping(at.term);
-      if (keeping == nullptr) return false;
-      kept = &keeping->letters;
-      by_path = !keeping->loops || store_.nullable(at.term);
+      const bool may_all =
+          Trie::common_letters().within(store_.class_map(store_.row(at.term)).live);
+      // Of what is cut out of others there are often too many terms to go through.
+      if (hard && may_all && store_.has(at.term, kMaybeEmpty)) kept = form_letters(at);
+      by_path = kept != nullptr;
+      if (kept == nullptr && region_credit > 0) {
+        if (const LetterRegions::Keeping* const keeping = regions.keeping(at.term)) {
+          kept = &keeping->letters;
+          by_path = !keeping->loops || store_.nullable(at.term);
+        } else {
+          --region_credit;
+        }
+      }
+      if (hard && kept == nullptr && may_all) {
+        kept = form_letters(at);
+        by_path = true;
+      }
     } else if (const auto found = loops.find(at.term); found != loops.end()) {
       kept = &found->second.all(store_);
     }
@@ -215,7 +224,10 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on) {
       tokens.resize(kSparseTokens + 1);  // more than are listed
     }
     std::uint32_t done = here.entry_end;
-    PathTerms path(store_, at.term);
+    PathStates<OnPath> path({at.term});
+    const auto step = [this](const OnPath& from, std::uint8_t byte) {
+      return OnPath{store_.step(from.term, byte)};
+    };
     for (const std::uint32_t other : others) {
       const Trie::Node& below = trie.node(other);
       const std::span<const Entry> entries = trie.entries_from(other);
@@ -229,17 +241,10 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on) {
         const Entry& first = entries.front();
         const auto text =
             index_.token(first.token).substr(first.start + here.depth, below.depth - here.depth);
-        path.follow(text.substr(0, text.size() - 1));
-        for (std::size_t i = 1; i < text.size(); ++i) {
-          if (!store_.nullable(path.terms()[i])) continue;
-          const auto byte = static_cast<std::uint8_t>(text[i]);
-          if (!remainders.keeps(store_.step(path.terms()[i], byte) != kNothing, byte)) continue;
-          const auto start = static_cast<std::uint32_t>(here.depth + i);
-          for (const Entry& entry : entries)
-            passed.push_back({entry.token, entry.start + start, 0});
-        }
+        path.follow(text.substr(0, text.size() - 1), step);
+        pass_exits(store_, path, text, entries, here.depth, remainders, passed);
       }
-      const Term from = path.terms().back();
+      const Term from = path.states().back().term;
       const Term next = store_.step(from, trie.byte(other));
       if (next == kNothing) continue;
       const bool begins = (trie.byte(other) & 0xC0) != 0x80;
@@ -249,8 +254,26 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on) {
     if (!whole) take_until(done, here.subtree_entry_end);
     return true;
   };
+  const auto stays_inside = [&](const Visit& at, const Letters& letters) {
+    if (region_credit > 0) {
+      if (regions.keeps(at.term, letters)) {
+        region_credit = std::max(region_credit, kRegionCredit);
+        return true;
+      }
+      if (store_.has(at.term, kMaybeEmpty)) --region_credit;
+    }
+    return hard && keeping_.keeps(at.term, letters, trie.characters_below(at.node),
+                                  trie.node(at.node).subtree_nodes);
+  };
   std::array<std::uint8_t, 256> moved;
+  const std::uint64_t nodes_before = stats_.study_nodes;
+  const std::size_t terms_before = store_.size();
   while (!stack.empty()) {
+    if (!hard && !restricted && !counting &&
+        (stats_.study_nodes - nodes_before > kHardNodes ||
+         store_.size() - terms_before > kHardTerms)) {
+      return study(place, t, going_on, true);
+    }
     const Visit at = stack.back();
     stack.pop_back();
     const Trie::Node& here = trie.node(at.node);
@@ -258,7 +281,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on) {
     if (letters != nullptr && take_looped(at, *letters)) continue;
     if (here.subtree_nodes >= kWideSubtree && !restricted && take_but_others(at)) continue;
     if (letters != nullptr && here.subtree_nodes >= kKeptSubtree && !restricted && !counting &&
-        regions.keeps(at.term, *letters)) {
+        stays_inside(at, *letters)) {
       take(trie.entries(here.entry_end, here.subtree_entry_end));
       continue;
     }

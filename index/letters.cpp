@@ -39,24 +39,6 @@ namespace {
 // A region of more terms is not looked at further.
 constexpr std::size_t kMostReached = 24;
 
-// What may follow the first byte of a character beyond ASCII.
-struct Lead {
-  explicit Lead(unsigned byte)
-      : low(byte == 0xE0   ? 0xA0
-            : byte == 0xF0 ? 0x90
-                           : 0x80),
-        high(byte == 0xED   ? 0x9F
-             : byte == 0xF4 ? 0x8F
-                            : 0xBF),
-        more(byte < 0xE0   ? 1
-             : byte < 0xF0 ? 2
-                           : 3) {}
-  friend bool operator==(const Lead&, const Lead&) = default;
-  unsigned low;  // of the second byte
-  unsigned high;
-  unsigned more;  // bytes
-};
-
 // Whether every character that begins with what was read leads from `from` to `to`; `last` of
 // its bytes are still to come, the next between `low` and `high`.
 class ReturnSearch {

@@ -58,10 +58,32 @@ class Letters {
     return ((words_[0] & other.words_[0]) | (words_[1] & other.words_[1]) |
             (words_[2] & other.words_[2])) != 0;
   }
+  // As far as ASCII goes.
+  bool within(const ByteSet& bytes) const {
+    return ((words_[0] & ~bytes.words[0]) | (words_[1] & ~bytes.words[1])) == 0;
+  }
   bool only_ascii() const { return words_[2] == 0; }
 
  private:
   std::array<std::uint64_t, 3> words_{};
+};
+
+// What may follow the first byte of a character beyond ASCII.
+struct Lead {
+  explicit Lead(unsigned byte)
+      : low(byte == 0xE0   ? 0xA0
+            : byte == 0xF0 ? 0x90
+                           : 0x80),
+        high(byte == 0xED   ? 0x9F
+             : byte == 0xF4 ? 0x8F
+                            : 0xBF),
+        more(byte < 0xE0   ? 1
+             : byte < 0xF0 ? 2
+                           : 3) {}
+  friend bool operator==(const Lead&, const Lead&) = default;
+  unsigned low;  // of the second byte
+  unsigned high;
+  unsigned more;  // bytes
 };
 
 // From which states of UTF-8 decoding all byte strings of a set go on without an error, as a set of

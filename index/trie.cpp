@@ -255,12 +255,15 @@ bool Trie::all_differ(const std::vector<Sorted>& sorted) {
 // Fills in what depends on what lies below; children have higher numbers than their parents.
 void Trie::summarise() {
   std::vector<Wellformed> wellformed(nodes_.size());
+  std::vector<std::uint16_t> most(nodes_.size());
   const bool with_items =
       std::ranges::any_of(entries_, [](const Entry& entry) { return entry.items != 0; });
   if (with_items) items_.resize(nodes_.size());
   for (auto id = static_cast<std::uint32_t>(nodes_.size()); id-- > 0;) {
     Node& n = nodes_[id];
+    most[id] = n.characters;
     for (std::uint32_t c = n.child_begin; c < n.child_end; ++c) {
+      most[id] = std::max(most[id], most[c]);
       n.subtree_nodes += 1 + nodes_[c].subtree_nodes;
       wellformed[id].require(bytes_[c], wellformed[c]);
     }
@@ -272,6 +275,7 @@ void Trie::summarise() {
       if (!wellformed[id].from_boundary()) letters.add(Letters::kMalformed);
       n.letters = static_cast<std::uint32_t>(letters_.size());
       letters_.push_back(letters);
+      most_characters_.push_back(most[id]);
     }
     if (!with_items) continue;
     ItemRange range{~std::uint32_t{0}, 0};
@@ -286,6 +290,7 @@ void Trie::summarise() {
     items_[id] = range;
   }
   letters_.shrink_to_fit();
+  most_characters_.shrink_to_fit();
 }
 
 void Trie::add_letters(std::uint32_t id, Letters& letters) const {

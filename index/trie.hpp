@@ -72,6 +72,10 @@ class Trie {
   const Letters* letters_below(std::uint32_t n) const {
     return nodes_[n].letters == kNone ? nullptr : &letters_[nodes_[n].letters];
   }
+  // The most characters that begin strictly below a node with Letters, in one token.
+  std::uint32_t characters_below(std::uint32_t n) const {
+    return most_characters_[nodes_[n].letters] - std::uint32_t{nodes_[n].characters};
+  }
   // The nodes below `n` where a character begins that is not in `looped`, or one that is broken
   // off, in pre-order and none below another; false when they are too many for a shortcut, or not
   // known. To be asked of nodes that only first bytes of characters lead to.
@@ -84,7 +88,8 @@ class Trie {
   std::uint32_t child(std::uint32_t n, std::uint8_t byte) const;
   std::size_t memory() const {
     return listed_nodes_ * sizeof(std::uint64_t) + nodes_.size() * (sizeof(Node) + 1) +
-           items_.size() * sizeof(ItemRange) + letters_.size() * sizeof(Letters) +
+           items_.size() * sizeof(ItemRange) +
+           letters_.size() * (sizeof(Letters) + sizeof(std::uint16_t)) +
            entries_.size() * (sizeof(Entry) + sizeof(std::uint16_t));
   }
 
@@ -112,6 +117,7 @@ class Trie {
   std::vector<std::uint8_t> bytes_;
   std::vector<ItemRange> items_;  // empty when all are 0
   std::vector<Letters> letters_;
+  std::vector<std::uint16_t> most_characters_;  // of any token below, from the root on
   // By letter, but for the commonest: the nodes where such a character begins, as in_order() of
   // them and sorted, so that several lists merge without a look at the nodes. The last: where a
   // character begins that is broken off by another byte. Empty for small tries.

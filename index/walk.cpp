@@ -40,7 +40,8 @@ Walker::Walker(Machine& machine, TokenIndex& index, const Limits& limits)
       store_(machine.store()),
       index_(index),
       limits_(limits),
-      suspects_(index.words(), index.shared_bits()) {}
+      suspects_(index.words(), index.shared_bits()),
+      keeping_(store_, static_cast<std::uint32_t>(index.longest_token())) {}
 
 Groups& Walker::groups_at(std::size_t level) {
   while (levels_.size() <= level) levels_.emplace_back();

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "automata/machine.hpp"
+#include "index/keeping.hpp"
 #include "index/spellings.hpp"
 #include "index/token_index.hpp"
 
@@ -226,7 +227,7 @@ class Walker {
   std::shared_ptr<const FrameMask> known_frame(Place place, Term t);
   std::shared_ptr<const FrameMask> frame(Place place, Term t);
   std::shared_ptr<const FrameMask> going_on(const Source& source);
-  std::shared_ptr<FrameMask> study(Place place, Term t, bool going_on);
+  std::shared_ptr<FrameMask> study(Place place, Term t, bool going_on, bool hard = false);
   const Counted* counted_form(Term t);
   const Bounded* bounded_form(Term t);
   Bounded find_bounded(Term t);
@@ -288,6 +289,7 @@ class Walker {
   bool plain_ = false;            // no frames: what is walked belongs to one
   std::unordered_map<Term, bool> prefix_free_;
   std::unordered_map<Term, bool> grows_;
+  Keeping keeping_;
 };
 
 }  // namespace grammaton
