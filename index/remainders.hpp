@@ -59,14 +59,18 @@ class Remainders {
  private:
   static constexpr std::uint32_t kWideExit = 2048;
   static constexpr std::size_t kMostWideExits = 64;
+  static constexpr std::size_t kSampled = 32;
 
   bool is_wide(std::uint32_t node) const {
     const Trie::Node& below = trie_.node(node);
     if (below.subtree_entry_end - below.entry_end < kWideExit) return false;
     const auto entries = trie_.entries(below.entry_end, below.subtree_entry_end);
-    const auto held = static_cast<std::size_t>(std::ranges::count_if(
-        entries, [&](const Entry& entry) { return get_bit(inside_, entry.token); }));
-    return held * 4 < entries.size();
+    // A sample says it: asking all was a third of the 0.7 ms of a hexadecimal frame.
+    std::size_t held = 0;
+    for (std::size_t i = 0; i < entries.size(); i += kSampled) {
+      if (get_bit(inside_, entries[i].token)) ++held;
+    }
+    return held * kSampled * 4 < entries.size();
   }
 
   const Trie& trie_;
