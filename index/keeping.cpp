@@ -32,6 +32,10 @@ Letters all_letters() {
   return all;
 }
 
+unsigned first_byte(unsigned letter) {
+  return letter < 0x80 ? letter : letter - 128 + Letters::kFirstLead;
+}
+
 unsigned size(const Letters& letters) {
   unsigned count = 0;
   for (unsigned letter = 0; letter < kLetters; ++letter) count += letters.has(letter);
@@ -73,7 +77,7 @@ Letters letters_of(const ByteSet& set) {
 bool Keeping::step_letter(Term t, unsigned letter, std::vector<Term>& out) {
   constexpr std::size_t kMostEnds = 6;
   out.clear();
-  const unsigned byte = letter < 0x80 ? letter : letter - 128 + Letters::kFirstLead;
+  const unsigned byte = first_byte(letter);
   const Term after = store_.step(t, byte);
   if (after == kNothing) return false;
   if (letter < 0x80) {
@@ -106,6 +110,7 @@ const Keeping::LetterRow& Keeping::row(Term t, bool beyond_ascii) {
   std::vector<Term> ends;
   const auto add = [&](unsigned first, unsigned last) {
     for (unsigned letter = first; letter < last; ++letter) {
+      if (store_.step(t, first_byte(letter)) == kNothing) made->dead.add(letter);
       if (!step_letter(t, letter, ends)) continue;
       made->live.add(letter);
       for (const Term to : ends) {
@@ -129,10 +134,11 @@ Letters Keeping::growing(Term t, bool shrinking) {
     for (const Edge& edge : from.edges) {
       if (shrinking ? !store_.within(edge.to, t) : !store_.within(t, edge.to)) taken.add(edge.over);
     }
-    for (unsigned letter = 0; letter < (beyond_ascii ? kLetters : 0x80); ++letter) {
-      // What dies has shrunk.
-      if ((shrinking || from.live.has(letter)) && !taken.has(letter)) letters.add(letter);
-    }
+    // What dies has shrunk. Of a letter that some characters die over nothing is known.
+    Letters told = from.live;
+    if (shrinking) told.add(from.dead);
+    told.remove(taken);
+    letters.add(told);
     if (size(letters) == 0) break;
   }
   return letters;
@@ -146,8 +152,12 @@ std::vector<Letters> Keeping::needed(Term t, unsigned& budget) {
   const Node n = store_.node(t);
   std::vector<Letters> found;
   switch (n.kind) {
-    case Kind::Bytes:
-      return {letters_of(store_.byte_set(t))};
+    case Kind::Bytes: {
+      // A continuation byte is no letter.
+      const ByteSet& set = store_.byte_set(t);
+      if (!(set & ByteSet::range(0x80, Letters::kFirstLead - 1)).empty()) return {};
+      return {letters_of(set)};
+    }
     case Kind::Chars:
       return {letters_of(store_.code_ranges(t))};
     case Kind::Repeat:

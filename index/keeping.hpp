@@ -68,7 +68,8 @@ class Keeping {
   };
   struct LetterRow {
     std::vector<Edge> edges;
-    Letters live;
+    Letters live;        // over all characters of which the term lives
+    Letters dead;        // over all characters of which it dies
     bool ascii = false;  // these are in it
     bool beyond_ascii = false;
   };
