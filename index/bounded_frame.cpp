@@ -11,11 +11,10 @@
 // n - slack characters, and lists of the others.
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <functional>
 #include <utility>
 
-#include "grammar/json_escapes.hpp"
+#include "index/distances.hpp"
 #include "index/path_states.hpp"
 #include "index/remainders.hpp"
 #include "index/walk.hpp"
@@ -24,8 +23,6 @@ namespace grammaton {
 
 namespace {
 
-// References with more states than this are not measured.
-constexpr std::size_t kMostStates = 500;
 // Without a closing byte, tokens that need more items than this are walked one by one where the
 // bound leaves them out, since they may end early; smaller bounds are studied on their own.
 constexpr std::uint32_t kLongNeed = 16;
@@ -54,162 +51,6 @@ struct TokenSetBuilder {
     }
     set_bit(bits.data(), taken.token);
   }
-};
-
-struct Measured {
-  Term term = kNothing;     // residual of the reference
-  Term meter = kNothing;    // of the meter
-  std::uint32_t items = 0;  // begun before
-};
-
-// The residuals of a reference with the fewest items that end each. Escapes that write a character
-// which can stand for itself are left out: they need as many items. So states inside an escape are
-// not known.
-class Distances {
- public:
-  Distances(TermStore& store, Measured start, bool lifted, bool closed)
-      : store_(store), meter_(start.meter), lifted_(lifted), closed_(closed) {
-    add(start);
-    for (std::uint32_t i = 0; i < states_.size() && states_.size() <= kMostStates; ++i) expand(i);
-    measure();
-  }
-
-  // False when there are too many states.
-  bool complete() const { return states_.size() <= kMostStates; }
-  bool extensible() const { return extensible_; }
-  // kNone when the state is not known.
-  std::uint32_t of(Measured state) const {
-    const auto found = known_.find(key(state));
-    return found == known_.end() ? kNone : distance_[found->second];
-  }
-
- private:
-  struct Edge {
-    std::uint32_t from;
-    std::uint32_t items;
-  };
-
-  static std::uint64_t key(Measured s) { return (std::uint64_t{s.term} << 32) | s.meter; }
-
-  std::uint32_t add(Measured state) {
-    const auto [place, fresh] =
-        known_.emplace(key(state), static_cast<std::uint32_t>(states_.size()));
-    if (fresh) {
-      states_.push_back(state);
-      into_.emplace_back();
-      loops_.push_back(false);
-    }
-    return place->second;
-  }
-
-  void connect(std::uint32_t from, Measured to, std::uint32_t items) {
-    const std::uint32_t id = add(to);
-    if (id == from && items == 1) loops_[id] = true;
-    into_[id].push_back({from, items});
-  }
-
-  void expand(std::uint32_t from) {
-    const Measured at = states_[from];
-    const bool boundary = at.meter == meter_;
-    Measured before;
-    for (unsigned b = 0; b < 256; ++b) {
-      if (lifted_ && boundary && b == '\\') continue;
-      const Term term = store_.step(at.term, b);
-      if (term == kNothing) continue;
-      const Measured next{term, store_.step(at.meter, b)};
-      if (next.term == before.term && next.meter == before.meter) continue;
-      before = next;
-      connect(from, next, boundary && next.meter != kEmpty ? 1 : 0);
-    }
-    if (!lifted_ || !boundary || store_.step(at.term, '\\') == kNothing) return;
-    for (unsigned code = 0; code < 0x20; ++code) write(from, code);
-    write(from, '"');
-    write(from, '\\');
-  }
-
-  // The step over a character that has to be escaped.
-  void write(std::uint32_t from, unsigned code) {
-    Measured at = states_[from];
-    const auto take = [&](unsigned byte) {
-      at = {store_.step(at.term, byte), store_.step(at.meter, byte)};
-    };
-    take('\\');
-    if (const unsigned char letter = json_escape_letter(code); letter != 0) {
-      take(letter);
-    } else {
-      for (const unsigned byte : {'u', '0', '0'}) take(byte);
-      take(static_cast<unsigned char>('0' + (code >> 4)));
-      take(static_cast<unsigned char>("0123456789abcdef"[code & 15]));
-    }
-    if (at.term != kNothing) connect(from, at, 1);
-  }
-
-  bool is_end(Measured s) const { return closed_ ? s.term == kEmpty : store_.nullable(s.term); }
-
-  void measure() {
-    distance_.assign(states_.size(), kNone);
-    if (!complete()) return;
-    std::deque<std::uint32_t> queue;
-    for (std::uint32_t i = 0; i < states_.size(); ++i) {
-      if (!is_end(states_[i])) continue;
-      distance_[i] = 0;
-      queue.push_back(i);
-    }
-    std::vector<bool> done(states_.size(), false);
-    while (!queue.empty()) {
-      const std::uint32_t i = queue.front();
-      queue.pop_front();
-      if (done[i]) continue;
-      done[i] = true;
-      for (const Edge& edge : into_[i]) {
-        const std::uint32_t found = distance_[i] + edge.items;
-        if (found >= distance_[edge.from]) continue;
-        distance_[edge.from] = found;
-        if (edge.items == 0) {
-          queue.push_front(edge.from);
-        } else {
-          queue.push_back(edge.from);
-        }
-      }
-    }
-    find_growing();
-  }
-
-  // A state grows when texts of each length lead from it to an end, from its distance on. One that
-  // loops does; so does one that leads to a state that grows, if that is not too far.
-  void find_growing() {
-    std::vector<bool> grows = loops_;
-    std::vector<std::uint32_t> queue;
-    for (std::uint32_t i = 0; i < states_.size(); ++i) {
-      if (grows[i]) queue.push_back(i);
-    }
-    while (!queue.empty()) {
-      const std::uint32_t i = queue.back();
-      queue.pop_back();
-      for (const Edge& edge : into_[i]) {
-        if (grows[edge.from] || distance_[i] == kNone) continue;
-        if (distance_[i] + edge.items > distance_[edge.from] + 1) continue;
-        grows[edge.from] = true;
-        queue.push_back(edge.from);
-      }
-    }
-    for (std::uint32_t i = 0; i < states_.size(); ++i) {
-      // Nothing follows the closing byte; what comes before it has to grow.
-      const bool closed = closed_ && states_[i].term == kEmpty;
-      extensible_ = extensible_ && (grows[i] || closed || distance_[i] == kNone);
-    }
-  }
-
-  TermStore& store_;
-  Term meter_;
-  bool lifted_;
-  bool closed_;
-  bool extensible_ = true;
-  std::vector<Measured> states_;
-  std::vector<std::vector<Edge>> into_;
-  std::vector<bool> loops_;
-  std::vector<std::uint32_t> distance_;
-  std::unordered_map<std::uint64_t, std::uint32_t> known_;
 };
 
 }  // namespace
