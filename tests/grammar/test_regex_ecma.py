@@ -106,3 +106,5 @@ def test_node_is_asked_about_texts_as_they_are(node: Node) -> None:
     assert node.answers("a|b$", ["a", "ab", "b"], search=False) == [True, False, True]
     assert node.answers("\\B", ["a😀K"]) == [False]  # never between two surrogates
     assert isinstance(node.answers("(", [""]), str)
+    endless = node.answers("(?:a|a)*b", ["ab", "a" * 60, "b"], search=False, seconds=0.2)
+    assert endless == [True]
