@@ -146,6 +146,48 @@ HOSTILE: dict[str, Callable[[], Grammar]] = {
         allOf=[{"pattern": "a.{8}b"}, {"pattern": "[0-9].{9}x"}, {"pattern": "q.{7}z"}]
     ),
     "600 optional parts": _regex("(?:a?){300}a{300}"),
+    ".*a.{300}": _regex(".*a.{300}"),
+    "look-behind in a row": _regex(r"(\w(?<![aeiou]{3})(?<!\d\d)(?<!th)){1,60}"),
+    "counts in counts, commas": _regex(r"(.{0,50},){0,30}.{0,50}"),
+    "letters of any case": _regex(r"(?i)(?:[\w-]+[ß-é]{0,5}\.){1,20}straße"),
+    "& of three ends": _all_of(".*a.{8}", ".*b.{5}", ".*c.{3}"),
+    "& of three lengths": _all_of("(.{7})*", "(.{11})*", "(.{13})*"),
+    "& of what is not there": lambda: (
+        Grammar.from_regex(r"\w{5,60}")
+        & ~Grammar.from_regex(".*a.{9}b.*")
+        & ~Grammar.from_regex(".*b.{7}c.*")
+    ),
+    "six patterns, JSON": _string(
+        allOf=[{"pattern": p} for p in ("[a-z]", "[A-Z]", "[0-9]", "[!@#]", "foo", r"^\S")],
+        minLength=8,
+    ),
+    "neither pattern, JSON": _string(
+        allOf=[{"not": {"pattern": "a.{9}b"}}, {"not": {"pattern": "(foo|bar).{5}x"}}]
+    ),
+    "one of three patterns, JSON": _string(
+        oneOf=[{"pattern": "a.{4}b"}, {"pattern": "c.{5}d"}, {"pattern": "[0-9].{3}"}]
+    ),
+    "long names, JSON": _string(
+        pattern=r"^(?:[a-z]{1,9}-?){1,30}(?:\.(?:[a-z0-9]{1,9}_?){1,20}){0,9}$", maxLength=200
+    ),
+    "eight patterns of keys, JSON": lambda: Grammar.from_json_schema(
+        {
+            "type": "object",
+            "patternProperties": {f".{{{i}}}{c}": {"minimum": i} for i, c in enumerate("abcdefgh")},
+            "additionalProperties": {"type": "number"},
+        }
+    ),
+    "names of keys, JSON": lambda: Grammar.from_json_schema(
+        {
+            "type": "object",
+            "properties": {f"key{i}": {"type": "integer"} for i in range(40)},
+            "propertyNames": {"pattern": "^(?:[a-z]{1,5}[0-9]{0,3}){1,6}$"},
+            "additionalProperties": {"type": "string", "pattern": "x.{5}y"},
+        }
+    ),
+    "at most two of a pattern, JSON": lambda: Grammar.from_json_schema(
+        {"contains": {"type": "string", "pattern": "a.{6}b"}, "maxContains": 2, "type": "array"}
+    ),
 }
 
 
