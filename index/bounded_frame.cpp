@@ -234,8 +234,20 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
     const Trie::Node& here = trie.node(at.node);
     const bool whole = by_characters && at.node == Trie::kRoot && more < by_slack.size() &&
                        others.size() * kFewNodes < trie.size();
-    std::vector<Word> whole_bits;
-    if (whole) whole_bits = index_.text_bits();
+    if (whole) {  // before any visit, which may take some of the same slack
+      std::vector<Word> bits = index_.text_bits();
+      for (const std::uint32_t other : others) {
+        for (const Entry& entry : trie.entries_from(other)) clear_bit(bits.data(), entry.token);
+      }
+      if (!form.closed) {
+        const Word* short_ones = index_.at_most_characters(kLongNeed - more).get();
+        for (std::uint32_t token = 0; token < index_.mask_bits(); ++token) {
+          if (get_bit(bits.data(), token) && !get_bit(short_ones, token))
+            longest.push_back({token, 0, 0});
+        }
+      }
+      by_slack[more].bits = std::move(bits);
+    }
     std::uint32_t done = here.entry_end;
     PathStates<Measured> path({at.term, at.meter, at.items});
     const auto step = [&](const Measured& from, std::uint8_t byte) {
@@ -246,11 +258,7 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
     for (const std::uint32_t other : others) {
       const Trie::Node& below = trie.node(other);
       const std::span<const Entry> entries = trie.entries_from(other);
-      if (whole) {
-        for (const Entry& entry : entries) clear_bit(whole_bits.data(), entry.token);
-      } else {
-        take_run(done, below.entry_begin, at.items + more, here);
-      }
+      if (!whole) take_run(done, below.entry_begin, at.items + more, here);
       done = below.subtree_entry_end;
       const Entry& first = entries.front();
       const auto text =
@@ -263,18 +271,7 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
       visit({at.node, from.term, from.meter, from.items}, other, next,
             store_.step(from.meter, trie.byte(other)));
     }
-    if (whole) {
-      if (!form.closed) {
-        const Word* short_ones = index_.at_most_characters(kLongNeed - more).get();
-        for (std::uint32_t token = 0; token < index_.mask_bits(); ++token) {
-          if (get_bit(whole_bits.data(), token) && !get_bit(short_ones, token))
-            longest.push_back({token, 0, 0});
-        }
-      }
-      by_slack[more].bits = std::move(whole_bits);
-    } else {
-      take_run(done, here.subtree_entry_end, at.items + more, here);
-    }
+    if (!whole) take_run(done, here.subtree_entry_end, at.items + more, here);
     return true;
   };
   while (!stack.empty()) {

@@ -5,12 +5,15 @@ Every id is also tried by itself: `validate` follows bytes and knows nothing of 
 
 from __future__ import annotations
 
+import random
 from functools import cache
 from itertools import product
+from string import ascii_lowercase
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grammaton import Grammar, Vocabulary, compile
 from grammaton._core import Constraint, TermStore, TokenIndex
 from grammaton.errors import UnsatisfiableGrammar
 from tests.reference import mask_to_ids
@@ -122,3 +125,17 @@ def test_large_counts(parts: list[Expression], counts: list[int], nested: bool) 
     if nested:
         whole = ("repeat", whole, 1, 90)
     same_masks(Plan(whole), [b"", b"ab", b"a" * 100, "é".encode() * 9])
+
+
+def test_many_tokens_at_the_few_characters_left_out() -> None:
+    """1,100 tokens end where the text may no longer go on at will: more than are listed."""
+    rng = random.Random(1)
+    words = sorted({"".join(rng.choices(ascii_lowercase, k=7)) for _ in range(60_000)})
+    tokens = [word.encode() for word in words]
+    tokens += [word.encode() + b"," for word in words[:1100]]
+    tokens += [bytes([byte]) for byte in range(256)]
+    vocabulary = Vocabulary([b"", *tokens], eos_token_ids=0)
+    grammar = Grammar.from_regex("[a-z,]{0,100}") & ~Grammar.from_regex(".*,z.*")
+    allowed = mask_to_ids(compile(grammar, vocabulary).matcher().mask())
+    letters = {ord(letter) for letter in ascii_lowercase + ","}
+    assert allowed == {0} | {i for i, text in enumerate(tokens, 1) if set(text) <= letters}
