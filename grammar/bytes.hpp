@@ -22,6 +22,7 @@ struct ByteSet {
   bool has(unsigned byte) const { return (words[byte >> 6] >> (byte & 63)) & 1; }
   void add(unsigned byte) { words[byte >> 6] |= std::uint64_t{1} << (byte & 63); }
   void remove(unsigned byte) { words[byte >> 6] &= ~(std::uint64_t{1} << (byte & 63)); }
+  bool is_ascii() const { return (words[2] | words[3]) == 0; }
   bool empty() const { return (words[0] | words[1] | words[2] | words[3]) == 0; }
   unsigned size() const {
     unsigned n = 0;

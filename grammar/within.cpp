@@ -37,8 +37,6 @@ CodeRanges as_code_points(const ByteSet& set) {
   return ranges;
 }
 
-bool is_ascii(const ByteSet& set) { return (set.words[2] | set.words[3]) == 0; }
-
 }  // namespace
 
 // Whether `a`, one character or byte of a set, is one of `b`.
@@ -50,9 +48,9 @@ bool TermStore::letter_within(Term a, Term b) const {
   if (x.kind == Kind::Bytes && y.kind == Kind::Bytes)
     return (sets_[x.a] & sets_[y.a]) == sets_[x.a];
   if (x.kind == Kind::Bytes && y.kind == Kind::Chars)
-    return y.b == 0 && is_ascii(sets_[x.a]) && covers(ranges_[y.a], as_code_points(sets_[x.a]));
+    return y.b == 0 && sets_[x.a].is_ascii() && covers(ranges_[y.a], as_code_points(sets_[x.a]));
   if (x.kind == Kind::Chars && y.kind == Kind::Bytes)
-    return is_ascii(sets_[y.a]) && covers(as_code_points(sets_[y.a]), ranges_[x.a]);
+    return sets_[y.a].is_ascii() && covers(as_code_points(sets_[y.a]), ranges_[x.a]);
   return false;
 }
 
@@ -205,7 +203,7 @@ Term TermStore::rests(Term t, unsigned& budget) {
     case Kind::Empty:
       return t;
     case Kind::Bytes:
-      if (!is_ascii(sets_[n.a])) budget = 0;
+      if (!sets_[n.a].is_ascii()) budget = 0;
       return repeat(t, 0, 1);
     case Kind::Chars:
       return repeat(t, 0, 1);

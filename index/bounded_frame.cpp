@@ -33,8 +33,6 @@ constexpr std::size_t kFewOperands = 64;
 // All but what so few nodes begin is most of the vocabulary.
 constexpr std::size_t kFewNodes = 128;
 
-bool is_ascii(const ByteSet& set) { return (set.words[2] | set.words[3]) == 0; }
-
 struct TokenSetBuilder {
   std::vector<ItemCounts::Taken> listed;
   std::vector<Word> bits;  // empty while they are listed
@@ -87,7 +85,7 @@ Walker::Bounded Walker::find_bounded(Term t) {
   if (repeated.kind != Kind::Repeat || repeated.c == kUnbounded) return form;
   const Node x = store_.node(repeated.a);
   const bool character =
-      x.kind == Kind::Chars || (x.kind == Kind::Bytes && is_ascii(store_.byte_set(repeated.a)));
+      x.kind == Kind::Chars || (x.kind == Kind::Bytes && store_.byte_set(repeated.a).is_ascii());
   if (!character) return form;
   const Term item = form.lifted ? store_.json(repeated.a) : repeated.a;
   if (!prefix_free(item)) return form;

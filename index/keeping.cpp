@@ -112,12 +112,7 @@ const Keeping::LetterRow& Keeping::row(Term t, bool beyond_ascii) {
     for (unsigned letter = first; letter < last; ++letter) {
       if (store_.step(t, first_byte(letter)) == kNothing) made->dead.add(letter);
       if (!step_letter(t, letter, ends)) continue;
-      made->live.add(letter);
-      for (const Term to : ends) {
-        auto edge = std::ranges::find(made->edges, to, &Edge::to);
-        if (edge == made->edges.end()) edge = made->edges.insert(edge, Edge{to, {}});
-        edge->over.add(letter);
-      }
+      for (const Term to : ends) made->add(to, letter);
     }
   };
   if (!std::exchange(made->ascii, true)) add(0, 0x80);
@@ -131,7 +126,7 @@ Letters Keeping::growing(Term t, bool shrinking) {
   for (const bool beyond_ascii : {false, true}) {
     const LetterRow& from = row(t, beyond_ascii);
     Letters taken;
-    for (const Edge& edge : from.edges) {
+    for (const LetterEdges::Edge& edge : from.edges) {
       if (shrinking ? !store_.within(edge.to, t) : !store_.within(t, edge.to)) taken.add(edge.over);
     }
     // What dies has shrunk. Of a letter that some characters die over nothing is known.
@@ -392,7 +387,7 @@ bool Keeping::region_keeps(const Form& form, const Letters& letters) {
     if (reached_.size() > kMostReached) return false;
     const LetterRow& from = row(reached_[i], !letters.only_ascii());
     if (!letters.within(from.live)) return false;
-    for (const Edge& edge : from.edges) {
+    for (const LetterEdges::Edge& edge : from.edges) {
       if (!letters.meets(edge.over)) continue;
       if (std::ranges::find(reached_, edge.to) != reached_.end() ||
           std::ranges::any_of(reached_, [&](Term r) { return is_within(r, edge.to); }))

@@ -62,13 +62,7 @@ class Keeping {
     Letters letters;
     bool counted = false;  // `constant` is X{m,n}, which letters take from
   };
-  struct Edge {
-    Term to;
-    Letters over;
-  };
-  struct LetterRow {
-    std::vector<Edge> edges;
-    Letters live;        // over all characters of which the term lives
+  struct LetterRow : LetterEdges {
     Letters dead;        // over all characters of which it dies
     bool ascii = false;  // these are in it
     bool beyond_ascii = false;

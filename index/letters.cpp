@@ -100,13 +100,20 @@ void LoopedLetters::add_beyond_ascii(TermStore& store) {
   }
 }
 
-LetterRegions::LetterRow& LetterRegions::row(Term t, bool beyond_ascii) {
+void LetterEdges::add(Term to, unsigned letter) {
+  auto edge = std::ranges::find(edges, to, &Edge::to);
+  if (edge == edges.end()) edge = edges.insert(edge, Edge{to, {}});
+  edge->over.add(letter);
+  live.add(letter);
+}
+
+const LetterRegions::LetterRow& LetterRegions::row(Term t, bool beyond_ascii) {
   const auto [found, fresh] = rows_.try_emplace(t);
   LetterRow& made = found->second;
   if (fresh) {
     for (unsigned b = 0; b < 0x80; ++b) {
       const Term to = store_.step(t, b);
-      if (to != kNothing) add_edge(made, to, b);
+      if (to != kNothing) made.add(to, b);
     }
   }
   if (beyond_ascii && !made.beyond_ascii) {
@@ -114,13 +121,6 @@ LetterRegions::LetterRow& LetterRegions::row(Term t, bool beyond_ascii) {
     add_beyond_ascii(made, t);
   }
   return made;
-}
-
-void LetterRegions::add_edge(LetterRow& row, Term to, unsigned letter) {
-  auto edge = std::ranges::find(row.edges, to, &Edge::to);
-  if (edge == row.edges.end()) edge = row.edges.insert(edge, Edge{to, {}});
-  edge->over.add(letter);
-  row.live.add(letter);
 }
 
 void LetterRegions::add_beyond_ascii(LetterRow& row, Term t) {
@@ -139,7 +139,7 @@ void LetterRegions::add_beyond_ascii(LetterRow& row, Term t) {
       for (unsigned i = 1; i < lead.more; ++i) to = store_.step(to, 0x80);
       if (to != kNothing && !ReturnSearch(store_, to).all(after, lead)) to = kNothing;
     }
-    if (to != kNothing) add_edge(row, to, Letters::lead(byte));
+    if (to != kNothing) row.add(to, Letters::lead(byte));
   }
 }
 
@@ -150,7 +150,7 @@ bool LetterRegions::keeps(Term t, const Letters& letters) {
     if (reached_.size() > kMostReached || store_.has(reached_[i], kHasNoSplit)) return false;
     const LetterRow& from = row(reached_[i], beyond_ascii);
     if (!letters.within(from.live)) return false;
-    for (const Edge& edge : from.edges) {
+    for (const LetterEdges::Edge& edge : from.edges) {
       if (letters.meets(edge.over) && std::ranges::find(reached_, edge.to) == reached_.end())
         reached_.push_back(edge.to);
     }
@@ -171,7 +171,7 @@ std::optional<LetterRegions::Keeping> LetterRegions::find_keeping(Term t) {
     if (store_.has(reached_[i], kHasNoSplit)) return std::nullopt;
     const LetterRow& from = row(reached_[i], true);
     letters.keep(from.live);
-    for (const Edge& edge : from.edges) {
+    for (const LetterEdges::Edge& edge : from.edges) {
       if (!letters.meets(edge.over) || std::ranges::find(reached_, edge.to) != reached_.end())
         continue;
       if (reached_.size() < kMostReached && wanted_.within(row(edge.to, true).live)) {

@@ -140,6 +140,18 @@ class LoopedLetters {
   Letters letters_;
 };
 
+// Where a term goes over letters.
+struct LetterEdges {
+  struct Edge {
+    Term to;
+    Letters over;
+  };
+  void add(Term to, unsigned letter);
+
+  std::vector<Edge> edges;
+  Letters live;  // over all characters of which it lives
+};
+
 // Which characters keep a term alive, by way of a few others: "no text with `ab` in it" is back
 // after `ax` and not yet out of it after `a`, so a subtree without `b` stays inside. The rows of
 // terms over letters are made when first asked for.
@@ -158,17 +170,10 @@ class LetterRegions {
   const Keeping* keeping(Term t);
 
  private:
-  struct Edge {
-    Term to;
-    Letters over;
-  };
-  struct LetterRow {
-    std::vector<Edge> edges;
-    Letters live;
+  struct LetterRow : LetterEdges {
     bool beyond_ascii = false;  // they are in it
   };
-  LetterRow& row(Term t, bool beyond_ascii);
-  void add_edge(LetterRow& row, Term to, unsigned letter);
+  const LetterRow& row(Term t, bool beyond_ascii);
   void add_beyond_ascii(LetterRow& row, Term t);
   std::optional<Keeping> find_keeping(Term t);
 

@@ -97,9 +97,7 @@ void Walker::open(Place place, std::size_t level, Filter filter, MaskBuilder& ou
   machine_.close_pops(groups);
   if (ends_ != nullptr && groups.ended) note_end(place, groups, filter);
   const Trie::Node& here = place.trie->node(place.node);
-  ByteSet below;
-  for (std::uint32_t child = here.child_begin; child < here.child_end; ++child)
-    below.add(place.trie->byte(child));
+  const ByteSet below = place.trie->bytes_below(place.node);
   const bool long_walk = !plain_ && filter.open() && here.subtree_nodes >= kShortWalk;
   std::erase_if(groups.items, [&](const Group& group) {
     if (!store_.has(group.term, kFirstCall)) return false;
@@ -222,10 +220,7 @@ std::shared_ptr<const Walker::RecursiveMask> Walker::study_recursive(const Trie&
 
 // What a term's calls say at a place, before the bottom; the groups of the level are what is left.
 void Walker::apply_called(Place place, Term t, std::size_t level, MaskBuilder& out) {
-  const Trie::Node& here = place.trie->node(place.node);
-  ByteSet below;
-  for (std::uint32_t child = here.child_begin; child < here.child_end; ++child)
-    below.add(place.trie->byte(child));
+  const ByteSet below = place.trie->bytes_below(place.node);
   Groups& groups = levels_[level];
   for (std::size_t i = 0; i < store_.first_calls(t).size(); ++i) {
     const FirstCall call = store_.first_calls(t)[i];

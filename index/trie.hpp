@@ -62,6 +62,13 @@ class Trie {
   std::span<const Entry> entries_at(std::uint32_t n) const {
     return entries(nodes_[n].entry_begin, nodes_[n].entry_end);
   }
+  // What the edges of a node are over.
+  ByteSet bytes_below(std::uint32_t n) const {
+    ByteSet bytes;
+    for (std::uint32_t c = nodes_[n].child_begin; c < nodes_[n].child_end; ++c)
+      bytes.add(bytes_[c]);
+    return bytes;
+  }
   // Of a node and all below it.
   std::span<const Entry> entries_from(std::uint32_t n) const {
     return entries(nodes_[n].entry_begin, nodes_[n].subtree_entry_end);

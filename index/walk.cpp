@@ -405,12 +405,12 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, M
 bool Walker::apply_all_but(Place place, const Group& group, std::size_t level, bool blank,
                            MaskBuilder& out) {
   std::optional<AllBut> form = store_.all_but(group.term);
-  const bool of_any = form.has_value();
-  if (!of_any && !store_.restricted()) form = store_.all_but_of_some(group.term);
+  if (!form && !store_.restricted()) form = store_.all_but_of_some(group.term);
   if (!form) return false;
   const Node tail = store_.node(form->tail);
   const Term quote = tail.kind == Kind::Concat ? tail.a : form->tail;
   if (quote != store_.byte('"')) return false;
+  const bool of_any = form->base == store_.any_text();
   if (!of_any && !goes_on_along(*form)) return false;
   const SetId after =
       tail.kind == Kind::Concat ? machine_.push(tail.b, group.parents) : group.parents;
