@@ -180,11 +180,14 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
     }
   };
   std::unordered_map<Term, LoopedLetters> loops;
+  const auto loop = [&](Term term) -> LoopedLetters& {
+    const auto [found, fresh] = loops.try_emplace(term);
+    if (fresh) found->second = LoopedLetters(store_, term, true);
+    return found->second;
+  };
   const auto take_looped = [&](const Visit& at, const Letters& letters) {
     if (at.meter != form.meter || (form.lifted && letters.has('\\'))) return false;
-    const auto [found, fresh] = loops.try_emplace(at.term);
-    if (fresh) found->second = LoopedLetters(store_, at.term, true);
-    if (!found->second.include(store_, letters)) return false;
+    if (!loop(at.term).include(store_, letters)) return false;
     const std::uint32_t more = distance(at.term, at.meter);
     if (more == kNone) return false;
     const Trie::Node& here = trie.node(at.node);
@@ -221,19 +224,19 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
   std::vector<Entry> passed;
   std::vector<std::uint32_t> others;
   const auto take_but_others = [&](const Visit& at) {
-    const auto found = loops.find(at.term);
-    if (found == loops.end() || at.meter != form.meter) return false;
-    const Letters& looped = found->second.all(store_);
+    if (at.meter != form.meter) return false;
+    const Letters& looped = loop(at.term).all(store_);
     const std::uint32_t more = distance(at.term, at.meter);
-    if (more == kNone || (form.lifted && looped.has('\\')) ||
-        !trie.find_others(at.node, looped, others)) {
-      return false;
-    }
+    if (more == kNone || (form.lifted && looped.has('\\'))) return false;
+    const bool at_root = by_characters && at.node == Trie::kRoot && more < by_slack.size();
+    std::vector<Word> bits;
+    const bool cut = at_root && !store_.nullable(at.term) &&
+                     index_.cut(looped, store_.class_map(store_.row(at.term)).live, bits, others);
+    if (!cut && !trie.find_others(at.node, looped, others)) return false;
     const Trie::Node& here = trie.node(at.node);
-    const bool whole = by_characters && at.node == Trie::kRoot && more < by_slack.size() &&
-                       others.size() * kFewNodes < trie.size();
+    const bool whole = cut || (at_root && others.size() * kFewNodes < trie.size());
     if (whole) {  // before any visit, which may take some of the same slack
-      std::vector<Word> bits = index_.text_bits();
+      if (!cut) bits = index_.text_bits();
       for (const std::uint32_t other : others) {
         for (const Entry& entry : trie.entries_from(other)) clear_bit(bits.data(), entry.token);
       }

@@ -182,6 +182,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
   };
   const auto take_but_others = [&](const Visit& at) {
     const Letters* kept = nullptr;
+    const LetterRegions::Keeping* keeping = nullptr;
     bool by_path = false;  // a path leads through other terms, or the frame may end on it
     if (!counting) {
       const bool may_all =
@@ -190,7 +191,8 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
       if (hard && may_all && store_.has(at.term, kMaybeEmpty)) kept = form_letters(at);
       by_path = kept != nullptr;
       if (kept == nullptr && region_credit > 0) {
-        if (const LetterRegions::Keeping* const keeping = regions.keeping(at.term)) {
+        keeping = regions.keeping(at.term);
+        if (keeping != nullptr) {
           kept = &keeping->letters;
           by_path = !keeping->loops || store_.nullable(at.term);
         } else {
@@ -204,7 +206,11 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
     } else if (const auto found = loops.find(at.term); found != loops.end()) {
       kept = &found->second.all(store_);
     }
-    if (kept == nullptr || !trie.find_others(at.node, *kept, others)) return false;
+    if (kept == nullptr) return false;
+    const bool at_root = at.node == Trie::kRoot && &trie == &index_.trie();
+    const bool cut = at_root && !counting && keeping != nullptr && !keeping->ends &&
+                     index_.cut(*kept, keeping->live, bits, others);
+    if (!cut && !trie.find_others(at.node, *kept, others)) return false;
     const Trie::Node& here = trie.node(at.node);
     const auto take_until = [&](std::uint32_t begin, std::uint32_t end) {
       take(trie.entries(begin, end));
@@ -216,11 +222,11 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
     };
     std::size_t left_out = 0;
     for (const std::uint32_t other : others) left_out += trie.entries_from(other).size();
-    // At the root that may be most of the vocabulary.
-    const bool whole = !counting && at.node == Trie::kRoot && &trie == &index_.trie() &&
-                       left_out * 2 < trie.entries_from(Trie::kRoot).size();
+    // At the root the rest may be most of the vocabulary.
+    const bool whole =
+        cut || (!counting && at_root && left_out * 2 < trie.entries_from(Trie::kRoot).size());
     if (whole) {
-      bits = index_.text_bits();
+      if (!cut) bits = index_.text_bits();
       tokens.resize(kSparseTokens + 1);  // more than are listed
     }
     std::uint32_t done = here.entry_end;

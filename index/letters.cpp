@@ -165,12 +165,15 @@ const LetterRegions::Keeping* LetterRegions::keeping(Term t) {
 }
 
 std::optional<LetterRegions::Keeping> LetterRegions::find_keeping(Term t) {
-  Letters letters = row(t, true).live;
+  Keeping keeping{row(t, true).live, true, false, {}};
+  Letters& letters = keeping.letters;
   reached_.assign(1, t);
   for (std::size_t i = 0; i < reached_.size(); ++i) {
     if (store_.has(reached_[i], kHasNoSplit)) return std::nullopt;
     const LetterRow& from = row(reached_[i], true);
     letters.keep(from.live);
+    keeping.ends = keeping.ends || store_.nullable(reached_[i]);
+    keeping.live = keeping.live | store_.class_map(store_.row(reached_[i])).live;
     for (const LetterEdges::Edge& edge : from.edges) {
       if (!letters.meets(edge.over) || std::ranges::find(reached_, edge.to) != reached_.end())
         continue;
@@ -182,7 +185,8 @@ std::optional<LetterRegions::Keeping> LetterRegions::find_keeping(Term t) {
     }
     if (!wanted_.within(letters)) return std::nullopt;
   }
-  return Keeping{letters, reached_.size() == 1};
+  keeping.loops = reached_.size() == 1;
+  return keeping;
 }
 
 }  // namespace grammaton

@@ -63,6 +63,8 @@ class Letters {
     return ((words_[0] & ~bytes.words[0]) | (words_[1] & ~bytes.words[1])) == 0;
   }
   bool only_ascii() const { return words_[2] == 0; }
+  // As many letters from the one numbered 64 i on.
+  std::uint64_t word(std::size_t i) const { return words_[i]; }
 
  private:
   std::array<std::uint64_t, 3> words_{};
@@ -163,7 +165,9 @@ class LetterRegions {
   bool keeps(Term t, const Letters& letters);
   struct Keeping {
     Letters letters;
-    bool loops;  // all of them lead from the term straight back to it
+    bool loops;    // all of them lead from the term straight back to it
+    bool ends;     // the term or one that they lead to is nullable
+    ByteSet live;  // bytes on which any of these lives
   };
   // Letters that keep the term alive, the wanted ones and others; null when there are none such.
   // Not the most there could be: a letter that leads where one of the wanted is dead is left out.

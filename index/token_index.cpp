@@ -84,10 +84,37 @@ TokenIndex::TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordina
   }
   trie_ =
       std::make_unique<Trie>(std::move(entries), [this](std::uint32_t id) { return token(id); });
+  with_character_ = CharacterTokens(tokens_.size(), words(), [this](std::size_t id) {
+    const auto token = static_cast<std::uint32_t>(id);
+    return matches_text(token) ? this->token(token) : std::string_view();
+  });
   measure_spelling();
 }
 
 bool TokenIndex::is_eos(std::uint32_t id) const { return std::ranges::binary_search(eos_, id); }
+
+bool TokenIndex::cut(const Letters& kept, const ByteSet& live, std::vector<Word>& bits,
+                     std::vector<std::uint32_t>& others) const {
+  Letters dead;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const unsigned letter = Letters::of_first_byte(byte);
+    if (letter != Letters::kMalformed && !live.has(byte)) dead.add(letter);
+  }
+  Letters passed = kept;
+  passed.add(dead);
+  if (!trie_->find_others(Trie::kRoot, passed, others)) return false;
+  bits = text_bits_;
+  with_character_.clear(dead, bits);
+  std::erase_if(others, [&](std::uint32_t other) {
+    const std::uint32_t before = trie_->node(other).depth - 1u;
+    const std::string_view text = token(trie_->entries_from(other).front().token).substr(0, before);
+    return std::ranges::any_of(text, [&dead](char c) {
+      const auto byte = static_cast<unsigned char>(c);
+      return (byte & 0xC0) != 0x80 && dead.has(Letters::of_first_byte(byte));
+    });
+  });
+  return true;
+}
 
 void TokenIndex::measure_spelling() {
   ByteSet single;

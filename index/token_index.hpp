@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "grammar/normalise.hpp"
+#include "index/character_tokens.hpp"
 #include "index/finished_mask.hpp"
 #include "index/shared_bits.hpp"
 #include "index/trie.hpp"
@@ -101,6 +102,13 @@ class TokenIndex {
   std::size_t longest_token() const { return longest_token_; }
   // The tokens that are text, dense.
   const std::vector<Word>& text_bits() const { return text_bits_; }
+  // For a term that any text of characters in `kept` leaves alive, and never where it lives on any
+  // byte but those of `live`: `bits` become the tokens of such characters alone, and some that lie
+  // below one of `others`. These become the nodes of the trie where another character begins that
+  // the term may live on, after kept ones; none is below another. False when they are too many for
+  // a shortcut.
+  bool cut(const Letters& kept, const ByteSet& live, std::vector<Word>& bits,
+           std::vector<std::uint32_t>& others) const;
   // The tokens of at most so many characters, up to kReadyCharacters.
   const Bits& at_most_characters(std::size_t count) const;
   // The others, with their numbers of characters, descending.
@@ -143,6 +151,7 @@ class TokenIndex {
   std::unique_ptr<Trie> trie_;
   std::size_t longest_token_ = 0;
   std::vector<Word> text_bits_;
+  CharacterTokens with_character_;
   SharedBits shared_bits_;
   mutable std::once_flag counted_;  // guards the two below, made when first asked for
   mutable std::vector<Bits> at_most_characters_;
