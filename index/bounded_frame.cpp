@@ -23,9 +23,6 @@ namespace grammaton {
 
 namespace {
 
-// Without a closing byte, tokens that need more items than this are walked one by one where the
-// bound leaves them out, since they may end early; smaller bounds are studied on their own.
-constexpr std::uint32_t kLongNeed = 16;
 // So many tokens that need equally more items than they have characters are listed; more are bits.
 constexpr std::size_t kListedTokens = 1024;
 // Unions of more terms keep their counts: they are enumerations.
@@ -409,6 +406,16 @@ Term Walker::normalised(Term t) {
       if (normalise_all(parts)) result = store_.join(std::move(parts));
       break;
     }
+    case Kind::Intersect: {
+      // A complement is one within any text, which says nothing of what is text anyway.
+      std::vector<Term> parts(store_.operands(t).begin(), store_.operands(t).end());
+      const auto any = std::ranges::find(parts, store_.any_text());
+      if (any == parts.end() || store_.restricted()) break;
+      parts.erase(any);
+      if (std::ranges::any_of(parts, [this](Term part) { return is_text(part); }))
+        result = normalised(store_.intersect(std::move(parts)));
+      break;
+    }
     case Kind::Repeat: {
       const Term item = normalised(n.a);
       std::uint32_t low = n.b;
@@ -428,6 +435,31 @@ Term Walker::normalised(Term t) {
   if (t >= normalised_.size()) normalised_.resize(store_.size(), kNone);
   normalised_[t] = result;
   return result;
+}
+
+// Whether a term is seen to have only texts that are sequences of characters.
+bool Walker::is_text(Term t) {
+  const auto all = [&](auto&& self, Term of) -> bool {
+    const Node n = store_.node(of);
+    switch (n.kind) {
+      case Kind::Empty:
+      case Kind::Chars:
+        return true;
+      case Kind::Bytes:
+        return store_.byte_set(of).is_ascii();
+      case Kind::Concat:
+        return self(self, n.a) && self(self, n.b);
+      case Kind::Repeat:
+        return self(self, n.a);
+      case Kind::Union:
+        return store_.operands(of).size() <= kFewOperands &&
+               std::ranges::all_of(store_.operands(of),
+                                   [&](Term operand) { return self(self, operand); });
+      default:
+        return false;
+    }
+  };
+  return all(all, t);
 }
 
 // False when all are as they were: making them anew was an eighth of a first mask at a new place.

@@ -1,4 +1,4 @@
-// Making frame masks: the walk of one regular term over a subtree, its exits, its item counts.
+// Making frame masks: the walk of one regular term over a subtree, and its exits.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -15,11 +15,6 @@ namespace {
 // tokens. Longer ones would be most of a mask's time: each of their tokens touches a word of its
 // own.
 constexpr std::size_t kSparseTokens = 192;
-// So few tokens between two counted bases are listed. A base for each number of items was half a
-// megabyte, most of a hexadecimal frame's 0.7 ms.
-constexpr std::size_t kListedCounts = 128;
-// After so many bases twice as many tokens are listed, and so on. No real vocabulary has so many.
-constexpr std::size_t kManyCountedBases = 32;
 // Below a node with at least so many others it pays to ask whether all of them stay inside.
 constexpr std::uint32_t kKeptSubtree = 8;
 // A study that visits more nodes, or makes more terms, starts again and looks for forms
@@ -30,25 +25,6 @@ constexpr std::size_t kHardTerms = 400;
 constexpr unsigned kRegionCredit = 12;
 // Added to a frame's hash for its remainders that go on.
 constexpr std::uint64_t kGoingOn = 1;
-
-// ItemCounts::at_most of tokens sorted so.
-std::vector<ItemCounts::AtMost> at_most(const std::vector<ItemCounts::Taken>& inside,
-                                        std::size_t words) {
-  std::vector<ItemCounts::AtMost> made;
-  std::vector<Word> bits(words, 0);
-  std::size_t since = 0;
-  for (std::size_t next = inside.size(); next > 0; --next) {
-    const ItemCounts::Taken& taken = inside[next - 1];
-    set_bit(bits.data(), taken.token);
-    ++since;
-    if (since < kListedCounts << made.size() / kManyCountedBases ||
-        (next > 1 && inside[next - 2].items == taken.items))
-      continue;
-    made.push_back({taken.items, copy_bits(bits)});
-    since = 0;
-  }
-  return made;
-}
 
 struct OnPath {
   Term term = kNothing;
@@ -100,26 +76,19 @@ std::shared_ptr<const FrameMask> Walker::going_on(const Source& source) {
 // `going_on`: what going_on() says. `hard`: a first try took long, so forms are looked for.
 std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, bool hard) {
   const Trie& trie = *place.trie;
-  // Items are counted where t is X* q: each transition of t itself begins one, except into q.
-  const Counted* form = counted_form(t);
-  const bool counting = form != nullptr && form->reference == t && trie.unique();
-  ByteSet item_starts;
-  if (counting) {
-    const Node n = store_.node(t);
-    const Term head = n.kind == Kind::Concat ? n.a : t;
-    item_starts = store_.class_map(store_.row(store_.node(head).a)).live;
+  if (const Counted* const form = counted_form(t);
+      form != nullptr && form->reference == t && trie.unique() && !hard) {
+    if (auto counted = study_counted(place, *form, going_on)) return counted;
   }
 
   struct Visit {
     std::uint32_t node;
     Term term;
-    std::uint32_t items;
   };
   std::vector<Word>& bits = studied_;
   bits.assign(index_.words(), 0);
   std::vector<std::uint32_t> tokens;
   std::vector<Visit> exits;
-  ItemCounts counts;
   const bool restricted = store_.restricted() || store_.has(t, kHasNoSplit);
   // Tokens are listed for as long as the list may be what is kept.
   auto take = [&](std::span<const Entry> entries) {
@@ -136,43 +105,30 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
   keeping_.begin_study();
   auto take_looped = [&](const Visit& at, const Letters& letters) {
     const auto [found, fresh] = loops.try_emplace(at.term);
-    if (fresh && !(counting && store_.nullable(at.term)) &&
-        (!restricted || store_.at_token_end(at.term) != kNothing)) {
+    if (fresh && (!restricted || store_.at_token_end(at.term) != kNothing)) {
       found->second = LoopedLetters(store_, at.term, !restricted);
     }
     if (!found->second.include(store_, letters)) return false;
     const Trie::Node& here = trie.node(at.node);
     take(trie.entries(here.entry_end, here.subtree_entry_end));
-    if (counting) {
-      for (std::uint32_t e = here.entry_end; e < here.subtree_entry_end; ++e) {
-        const std::uint32_t items = at.term == t ? trie.characters(e) - here.characters : 0;
-        counts.inside.push_back({at.items + items, trie.entry(e).token});
-      }
-    }
     return true;
   };
-  std::vector<Visit> stack{{place.node, t, 0}};
-  const auto visit = [&](const Visit& at, std::uint32_t child, Term next) {
+  std::vector<Visit> stack{{place.node, t}};
+  const auto visit = [&](std::uint32_t child, Term next) {
     count_nodes(stats_.study_nodes);
-    const bool begins = counting && at.term == t && item_starts.has(trie.byte(child));
-    const std::uint32_t items = at.items + (begins ? 1 : 0);
     const Trie::Node& below = trie.node(child);
     if (below.entry_begin != below.entry_end &&
         (!restricted || store_.at_token_end(next) != kNothing)) {
       take(trie.entries_at(child));
-      if (counting) {
-        for (const Entry& entry : trie.entries_at(child))
-          (next == kEmpty ? counts.ending : counts.inside).push_back({items, entry.token});
-      }
     }
     if (below.child_begin == below.child_end) return;
-    const Visit deeper{child, next, items};
+    const Visit deeper{child, next};
     if (store_.nullable(next)) exits.push_back(deeper);
     stack.push_back(deeper);
   };
   // Where nearly all characters below keep the term alive: takes all but what other characters
   // begin.
-  Remainders remainders(trie, bits.data(), counting, going_on);
+  Remainders remainders(trie, bits.data(), false, going_on);
   std::vector<Entry> passed;  // remainders at ends of the frame that are not visited
   std::vector<std::uint32_t> others;
   unsigned region_credit = kRegionCredit;
@@ -184,47 +140,33 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
     const Letters* kept = nullptr;
     const LetterRegions::Keeping* keeping = nullptr;
     bool by_path = false;  // a path leads through other terms, or the frame may end on it
-    if (!counting) {
-      const bool may_all =
-          Trie::common_letters().within(store_.class_map(store_.row(at.term)).live);
-      // Of what is cut out of others there are often too many terms to go through.
-      if (hard && may_all && store_.has(at.term, kMaybeEmpty)) kept = form_letters(at);
-      by_path = kept != nullptr;
-      if (kept == nullptr && region_credit > 0) {
-        keeping = regions.keeping(at.term);
-        if (keeping != nullptr) {
-          kept = &keeping->letters;
-          by_path = !keeping->loops || store_.nullable(at.term);
-        } else {
-          --region_credit;
-        }
+    const bool may_all = Trie::common_letters().within(store_.class_map(store_.row(at.term)).live);
+    // Of what is cut out of others there are often too many terms to go through.
+    if (hard && may_all && store_.has(at.term, kMaybeEmpty)) kept = form_letters(at);
+    by_path = kept != nullptr;
+    if (kept == nullptr && region_credit > 0) {
+      keeping = regions.keeping(at.term);
+      if (keeping != nullptr) {
+        kept = &keeping->letters;
+        by_path = !keeping->loops || store_.nullable(at.term);
+      } else {
+        --region_credit;
       }
-      if (hard && kept == nullptr && may_all) {
-        kept = form_letters(at);
-        by_path = true;
-      }
-    } else if (const auto found = loops.find(at.term); found != loops.end()) {
-      kept = &found->second.all(store_);
+    }
+    if (hard && kept == nullptr && may_all) {
+      kept = form_letters(at);
+      by_path = true;
     }
     if (kept == nullptr) return false;
     const bool at_root = at.node == Trie::kRoot && &trie == &index_.trie();
-    const bool cut = at_root && !counting && keeping != nullptr && !keeping->ends &&
+    const bool cut = at_root && keeping != nullptr && !keeping->ends &&
                      index_.cut(*kept, keeping->live, bits, others);
     if (!cut && !trie.find_others(at.node, *kept, others)) return false;
     const Trie::Node& here = trie.node(at.node);
-    const auto take_until = [&](std::uint32_t begin, std::uint32_t end) {
-      take(trie.entries(begin, end));
-      if (!counting) return;
-      for (std::uint32_t e = begin; e < end; ++e) {
-        const std::uint32_t items = at.term == t ? trie.characters(e) - here.characters : 0;
-        counts.inside.push_back({at.items + items, trie.entry(e).token});
-      }
-    };
     std::size_t left_out = 0;
     for (const std::uint32_t other : others) left_out += trie.entries_from(other).size();
     // At the root the rest may be most of the vocabulary.
-    const bool whole =
-        cut || (!counting && at_root && left_out * 2 < trie.entries_from(Trie::kRoot).size());
+    const bool whole = cut || (at_root && left_out * 2 < trie.entries_from(Trie::kRoot).size());
     if (whole) {
       if (!cut) bits = index_.text_bits();
       tokens.resize(kSparseTokens + 1);  // more than are listed
@@ -240,7 +182,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
       if (whole) {
         for (const Entry& entry : entries) clear_bit(bits.data(), entry.token);
       } else {
-        take_until(done, below.entry_begin);
+        take(trie.entries(done, below.entry_begin));
       }
       done = below.subtree_entry_end;
       if (by_path) {
@@ -252,12 +194,9 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
       }
       const Term from = path.states().back().term;
       const Term next = store_.step(from, trie.byte(other));
-      if (next == kNothing) continue;
-      const bool begins = (trie.byte(other) & 0xC0) != 0x80;
-      const std::uint32_t before = below.characters - (begins ? 1 : 0);
-      visit({at.node, from, at.items + (at.term == t ? before - here.characters : 0)}, other, next);
+      if (next != kNothing) visit(other, next);
     }
-    if (!whole) take_until(done, here.subtree_entry_end);
+    if (!whole) take(trie.entries(done, here.subtree_entry_end));
     return true;
   };
   const auto stays_inside = [&](const Visit& at, const Letters& letters) {
@@ -275,7 +214,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
   const std::uint64_t nodes_before = stats_.study_nodes;
   const std::size_t terms_before = store_.size();
   while (!stack.empty()) {
-    if (!hard && !restricted && !counting &&
+    if (!hard && !restricted &&
         (stats_.study_nodes - nodes_before > kHardNodes ||
          store_.size() - terms_before > kHardTerms)) {
       return study(place, t, going_on, true);
@@ -286,7 +225,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
     const Letters* letters = trie.letters_below(at.node);
     if (letters != nullptr && take_looped(at, *letters)) continue;
     if (here.subtree_nodes >= kWideSubtree && !restricted && take_but_others(at)) continue;
-    if (letters != nullptr && here.subtree_nodes >= kKeptSubtree && !restricted && !counting &&
+    if (letters != nullptr && here.subtree_nodes >= kKeptSubtree && !restricted &&
         stays_inside(at, *letters)) {
       take(trie.entries(here.entry_end, here.subtree_entry_end));
       continue;
@@ -298,22 +237,17 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
     // Last child first onto the stack, so that nodes are visited in the order they lie in memory.
     for (std::uint32_t child = here.child_end; child-- > here.child_begin;) {
       const std::uint8_t byte = trie.byte(child);
-      if (of[byte] != 0) visit(at, child, store_.target(row, of[byte]));
+      if (of[byte] != 0) visit(child, store_.target(row, of[byte]));
     }
   }
 
   auto mask = std::make_shared<FrameMask>();
   for (const Visit& exit : exits)
-    remainders.add_exit(exit.node, store_.class_map(store_.row(exit.term)).live, exit.items);
+    remainders.add_exit(exit.node, store_.class_map(store_.row(exit.term)).live, 0);
   for (const Entry& entry : passed) remainders.take(entry);
   remainders.finish(*mask, [this](std::uint32_t token) { return index_.token(token); });
   if (going_on) return mask;
   const bool dense = tokens.size() > kSparseTokens;
-  if (counting) {
-    sort_by_items(counts.inside);
-    if (dense) counts.at_most = at_most(counts.inside, index_.words());
-    mask->counts = std::move(counts);
-  }
   if (dense) {
     mask->dense = copy_bits(bits);
   } else {

@@ -102,7 +102,8 @@ void Walker::open(Place place, std::size_t level, Filter filter, MaskBuilder& ou
   std::erase_if(groups.items, [&](const Group& group) {
     if (!store_.has(group.term, kFirstCall)) return false;
     if ((first_live(group.term) & below).empty()) return true;
-    return long_walk && apply_recursive(place, group, Scope::Calls, level + 1, out);
+    return long_walk && (apply_counted(place, group, level + 1, out) ||
+                         apply_recursive(place, group, Scope::Calls, level + 1, out));
   });
   machine_.close_calls(groups);
 }
@@ -172,6 +173,8 @@ std::shared_ptr<const Walker::RecursiveMask> Walker::recursive_frame(const Trie&
   }
   if (recursive_bytes_ + bytes > limits_.mask_cache_bytes) {
     recursive_.clear();
+    calling_.clear();
+    items_.clear();
     recursive_bytes_ = 0;
   }
   recursive_bytes_ += bytes;

@@ -10,8 +10,6 @@ namespace grammaton {
 
 namespace {
 
-// Frames that end after any item are counted when their items begin with at most this many bytes.
-constexpr unsigned kFewItems = 16;
 // What follows a frame is remembered from so many nodes of remainders on.
 constexpr std::size_t kWideRest = 2048;
 // Sets whose first bytes are remembered.
@@ -138,10 +136,12 @@ void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filte
       const Group group = levels_[level].items[i];
       MaskBuilder& target = target_of(group, out);
       if (apply_keys({&trie, node}, group, level + 1, target) ||
-          (long_walk && (store_.has(group.term, kHasCall)
-                             ? apply_recursive({&trie, node}, group, Scope::Own, level + 1, target)
-                             : apply_frame({&trie, node}, group, level + 1,
-                                           blank && &target == &out, target)))) {
+          (long_walk &&
+           (store_.has(group.term, kHasCall)
+                ? apply_counted({&trie, node}, group, level + 1, target) ||
+                      apply_recursive({&trie, node}, group, Scope::Own, level + 1, target)
+                : apply_frame({&trie, node}, group, level + 1, blank && &target == &out,
+                              target)))) {
         blank = false;
         levels_[level].items.erase(levels_[level].items.begin() + static_cast<std::ptrdiff_t>(i));
       } else {
@@ -341,65 +341,6 @@ bool Walker::prefix_free(Term item) {
   }
   prefix_free_.emplace(item, result);
   return result;
-}
-
-const Walker::Counted* Walker::counted_form(Term t) {
-  const auto found = counted_.find(t);
-  if (found != counted_.end())
-    return found->second.reference == kNothing ? nullptr : &found->second;
-  Counted form;
-  const Node n = store_.node(t);
-  const Term head = n.kind == Kind::Concat ? n.a : t;
-  Term last = n.kind == Kind::Concat ? n.b : kEmpty;
-  if (const Node after = store_.node(last); after.kind == Kind::Concat) {
-    last = after.a;
-    form.rest = after.b;
-  }
-  const Node h = store_.node(head);
-  if (h.kind == Kind::Repeat && (last == kEmpty || store_.node(last).kind == Kind::Bytes) &&
-      !store_.has(t, kHasCall) && !store_.has(form.rest, kHasNoSplit) && prefix_free(h.a)) {
-    const ByteSet first = store_.class_map(store_.row(h.a)).live;
-    // Without a closing byte a token leaves after each item: the remainders of a wide class would
-    // be several times the vocabulary.
-    if (last == kEmpty ? first.size() <= kFewItems : (first & store_.byte_set(last)).empty()) {
-      form.reference = store_.concat(store_.repeat(h.a, 0, kUnbounded), last);
-      form.low = h.b;
-      form.high = h.c;
-    }
-  }
-  const Counted& kept = counted_.emplace(t, form).first->second;
-  return kept.reference == kNothing ? nullptr : &kept;
-}
-
-bool Walker::apply_counted(Place place, const Group& group, std::size_t level, MaskBuilder& out) {
-  const Counted* form = counted_form(group.term);
-  if (form == nullptr || form->reference == group.term) return false;
-  const Counted counted = *form;
-  const std::shared_ptr<const FrameMask> mask = frame(place, counted.reference);
-  if (!mask->counts) return false;
-  ++stats_.counted;
-  const ItemCounts& counts = *mask->counts;
-  const auto more = [&](const auto& some) { return some.items > counted.high; };
-  std::uint32_t added = 0;
-  auto ready = std::ranges::find_if(counts.at_most, more);
-  if (ready != counts.at_most.begin()) {
-    --ready;
-    out.add(ready->tokens);
-    added = ready->items + 1;
-  }
-  const std::vector<ItemCounts::Taken>& inside = counts.inside;
-  for (auto taken = std::ranges::partition_point(inside, more);
-       taken != inside.end() && taken->items >= added; ++taken) {
-    out.set(taken->token);
-  }
-  for (const ItemCounts::Taken& taken : counts.ending) {
-    if (counted.low <= taken.items && taken.items <= counted.high) out.set(taken.token);
-  }
-  if (mask->rest || !mask->exits.empty() || !mask->left_out.empty()) {
-    const SetId after = machine_.push(counted.rest, group.parents);
-    walk_after(*mask, {place, counted.reference}, after, level, {counted.low, counted.high}, out);
-  }
-  return true;
 }
 
 bool Walker::apply_all_but(Place place, const Group& group, std::size_t level, bool blank,

@@ -5,7 +5,7 @@
 // walk of the remainder trie in K. The base comes, in this order, from
 //   - the vocabulary's cache of frame masks;
 //   - counting: X{m,n} q is the frame X* q less the tokens with too many or too few items, and what
-//     follows q is one more continuation;
+//     follows q is one more continuation (counted_frame.cpp);
 //   - leaving out: a JSON string that must be none of a few texts (a key beside the declared ones)
 //     is any JSON string, or any of a pattern, less the tokens that close the quote after one of
 //     those texts;
@@ -26,9 +26,11 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "automata/machine.hpp"
+#include "index/item_automaton.hpp"
 #include "index/keeping.hpp"
 #include "index/spellings.hpp"
 #include "index/token_index.hpp"
@@ -39,6 +41,9 @@ namespace grammaton {
 inline constexpr std::uint32_t kWideSubtree = 512;
 // Walks that can reach fewer nodes than this are done at once: a frame mask costs about as much.
 inline constexpr std::uint64_t kShortWalk = 32;
+// Without a closing byte, tokens that need more items than this are walked one by one where a bound
+// leaves them out, since they may end early; smaller bounds are counted, or studied on their own.
+inline constexpr std::uint32_t kLongNeed = 16;
 
 struct WalkStats {
   std::uint64_t walk_nodes = 0;   // trie nodes visited by walks of configurations
@@ -76,11 +81,16 @@ class Walker {
     const Trie* trie;
     std::uint32_t node;
   };
-  struct Counted {              // X{low,high} q rest
-    Term reference = kNothing;  // X* q
+  struct Counted {              // P X{low,high} q rest (counted_frame.cpp)
+    Term reference = kNothing;  // P X* q
+    Term prefix = kEmpty;       // P
+    Term item = kNothing;       // X
+    Term close = kEmpty;        // q
     std::uint32_t low = 0;
     std::uint32_t high = 0;
     Term rest = kEmpty;
+    bool calls = false;  // X does
+    bool wide = false;   // no q, and X may begin in many ways
   };
   struct Bounded {              // L(A & X{low,high}) q rest
     Term reference = kNothing;  // L(A & X*) q
@@ -229,6 +239,11 @@ class Walker {
   std::shared_ptr<const FrameMask> going_on(const Source& source);
   std::shared_ptr<FrameMask> study(Place place, Term t, bool going_on, bool hard = false);
   const Counted* counted_form(Term t);
+  Counted find_counted(Term t);
+  std::shared_ptr<FrameMask> study_counted(Place place, const Counted& form, bool going_on);
+  std::shared_ptr<FrameMask> study_items(Place place, ItemAutomaton& items, bool going_on);
+  std::shared_ptr<const FrameMask> calling_frame(Place place, const Counted& form);
+  std::shared_ptr<const FrameMask> wide_frame(Place place, const Counted& form);
   const Bounded* bounded_form(Term t);
   Bounded find_bounded(Term t);
   std::shared_ptr<const FrameMask> bounded_frame(Place place, const Bounded& form);
@@ -238,6 +253,7 @@ class Walker {
   std::shared_ptr<FrameMask> measure_going_on(Place place, const Bounded& form);
   void walk_plainly(const Trie& trie, const Group& group, std::size_t level, MaskBuilder& out);
   Term normalised(Term t);
+  bool is_text(Term t);
   bool normalise_all(std::span<Term> parts);
   std::uint32_t shortest(Term t);
   bool prefix_free(Term item);
@@ -284,6 +300,10 @@ class Walker {
   std::size_t recursive_bytes_ = 0;
   std::unordered_map<Term, ByteSet> first_live_;  // of terms that begin with calls
   std::unordered_map<Term, Counted> counted_;
+  // By the reference of what has calls; what is made of it is kept by the constraint.
+  std::unordered_map<Term, ItemAutomaton> items_;
+  std::unordered_map<FrameKey, std::shared_ptr<const FrameMask>, FrameKeyHasher> calling_;
+  std::unordered_set<Term> uncounted_;  // references of which the items can't be counted
   std::unordered_map<Term, Bounded> bounded_;
   std::vector<Term> normalised_;  // by term; kNone when not known
   bool plain_ = false;            // no frames: what is walked belongs to one

@@ -1,0 +1,337 @@
+// Counted frames: P X{m,n} q, one frame mask for all m and n.
+//
+// X is any term that is not nullable, P what is left of one before or any regular term, q a byte
+// that closes the run, or nothing. The *reference* P X* q is studied once, through an automaton
+// that tells how many items a text has begun (item_automaton.hpp). A token stays inside the counted
+// frame when some way to read it begins at most n items, since whatever is missing may follow; it
+// leaves where its items lie between m and n, in some reading.
+//
+// X may call rules, as a statement or a piece of a pattern does: then the mask belongs to the
+// constraint, as those of frames with calls do (recursive_frame.cpp). Without it each count would
+// be put together anew from the masks of all places where an item may begin.
+#include <algorithm>
+#include <utility>
+
+#include "index/item_automaton.hpp"
+#include "index/path_states.hpp"
+#include "index/remainders.hpp"
+#include "index/walk.hpp"
+
+namespace grammaton {
+
+namespace {
+
+// Items that begin with more bytes are *wide* where any may be the last: the remainders that go on
+// would be several times the vocabulary. So what follows must not begin so, and where all that is
+// wanted are runs without a bound, there is no counting.
+constexpr unsigned kFewItems = 16;
+// Added to the hash of a wide frame that counts.
+constexpr std::uint64_t kCounting = 2;
+// What precedes the items is looked for no deeper.
+constexpr std::size_t kLongestPrefix = 8;
+// Bases with at most this many tokens are kept as a list.
+constexpr std::size_t kSparseTokens = 192;
+// So few tokens between two counted bases are listed. A base for each number of items was half a
+// megabyte, most of a hexadecimal frame's 0.7 ms.
+constexpr std::size_t kListedCounts = 128;
+// After so many bases twice as many tokens are listed, and so on. No real vocabulary has so many.
+constexpr std::size_t kManyCountedBases = 32;
+
+// ItemCounts::at_most of tokens sorted so.
+std::vector<ItemCounts::AtMost> at_most(const std::vector<ItemCounts::Taken>& inside,
+                                        std::size_t words) {
+  std::vector<ItemCounts::AtMost> made;
+  std::vector<Word> bits(words, 0);
+  std::size_t since = 0;
+  for (std::size_t next = inside.size(); next > 0; --next) {
+    const ItemCounts::Taken& taken = inside[next - 1];
+    set_bit(bits.data(), taken.token);
+    ++since;
+    if (since < kListedCounts << made.size() / kManyCountedBases ||
+        (next > 1 && inside[next - 2].items == taken.items))
+      continue;
+    made.push_back({taken.items, copy_bits(bits)});
+    since = 0;
+  }
+  return made;
+}
+
+}  // namespace
+
+const Walker::Counted* Walker::counted_form(Term t) {
+  const auto found = counted_.find(t);
+  const Counted& form = found != counted_.end() ? found->second : counted_[t] = find_counted(t);
+  return form.reference == kNothing ? nullptr : &form;
+}
+
+Walker::Counted Walker::find_counted(Term t) {
+  std::vector<Term> parts;
+  std::size_t at = 0;  // of the repetition
+  Term after = kNone;  // what follows it
+  for (Term left = t; parts.size() < kLongestPrefix;) {
+    const Node n = store_.node(left);
+    const bool last = n.kind != Kind::Concat;
+    const Term part = last ? left : n.a;
+    const Node p = store_.node(part);
+    const bool many = p.kind == Kind::Repeat && p.c > 1;
+    if (p.kind == Kind::Repeat && (many || after == kNone)) {
+      at = parts.size();
+      after = last ? kEmpty : n.b;
+    }
+    if (last || many || store_.has(part, kHasCall)) {
+      parts.push_back(part);
+      break;
+    }
+    parts.push_back(part);
+    left = n.b;
+  }
+  if (after == kNone) return {};
+  const Node repeated = store_.node(parts[at]);
+  Counted form;
+  form.item = repeated.a;
+  form.low = repeated.b;
+  form.high = repeated.c;
+  form.calls = store_.has(form.item, kHasCall);
+  if (store_.nullable(form.item)) return {};
+  // Without a bound, what follows is walked as it is.
+  if (form.calls && (!rehearsed_ || at > 0 || form.high == kUnbounded)) return {};
+  if (after != kEmpty) {
+    const Node n = store_.node(after);
+    form.close = n.kind == Kind::Concat ? n.a : after;
+    form.rest = n.kind == Kind::Concat ? n.b : kEmpty;
+    if (store_.node(form.close).kind != Kind::Bytes || store_.has(form.rest, kHasNoSplit))
+      return {};
+  }
+  const ByteSet first = first_live(form.item);
+  if (form.close != kEmpty && !(first & store_.byte_set(form.close)).empty()) return {};
+  form.wide = form.close == kEmpty && first.size() > kFewItems;
+  // Frames of bounded length are made faster.
+  if (form.wide && !form.calls && form.high >= kLongNeed && !first.is_ascii() &&
+      bounded_form(t) != nullptr)
+    return {};
+  form.prefix = store_.concat(std::span<const Term>(parts).first(at));
+  form.reference = store_.concat(
+      form.prefix, store_.concat(store_.repeat(form.item, 0, kUnbounded), form.close));
+  if (form.wide && form.reference == t) return {};
+  if (form.calls || form.wide || form.reference == t) return form;
+  // Made anew it may be read otherwise: a text before the items can become one of them.
+  const Counted* const same = counted_form(form.reference);
+  return same != nullptr && same->reference == form.reference && same->prefix == form.prefix
+             ? form
+             : Counted{};
+}
+
+bool Walker::apply_counted(Place place, const Group& group, std::size_t level, MaskBuilder& out) {
+  const Counted* found = counted_form(group.term);
+  if (found == nullptr || (!found->calls && found->reference == group.term)) return false;
+  // Of what is optional there is one count, unless it is the last of a run.
+  if (found->calls && found->high == 1 && !items_.contains(found->reference)) return false;
+  const Counted form = *found;
+  const std::shared_ptr<const FrameMask> mask = form.calls  ? calling_frame(place, form)
+                                                : form.wide ? wide_frame(place, form)
+                                                            : frame(place, form.reference);
+  if (mask == nullptr || !mask->counts) return false;
+  const bool leaves = mask->rest || !mask->exits.empty() || !mask->left_out.empty();
+  const SetId parents = leaves ? machine_.push(form.rest, group.parents) : Machine::kEmptySet;
+  if ((form.calls || form.wide) && goes_on(mask->left_out, parents, level)) return false;
+  ++stats_.counted;
+  blank_ = false;
+  const ItemCounts& counts = *mask->counts;
+  const auto more = [&](const auto& some) { return some.items > form.high; };
+  std::uint32_t added = 0;
+  auto ready = std::ranges::find_if(counts.at_most, more);
+  if (ready != counts.at_most.begin()) {
+    --ready;
+    out.add(ready->tokens);
+    added = ready->items + 1;
+  }
+  const std::vector<ItemCounts::Taken>& inside = counts.inside;
+  for (auto taken = std::ranges::partition_point(inside, more);
+       taken != inside.end() && taken->items >= added; ++taken) {
+    out.set(taken->token);
+  }
+  for (const ItemCounts::Taken& taken : counts.ending) {
+    if (form.low <= taken.items && taken.items <= form.high) out.set(taken.token);
+  }
+  if (leaves)
+    walk_after(*mask, {place, form.reference}, parents, level, {form.low, form.high}, out);
+  return true;
+}
+
+// Null when items can't be counted there.
+std::shared_ptr<const FrameMask> Walker::calling_frame(Place place, const Counted& form) {
+  const FrameKey key{place.trie->uid(), place.node, form.reference};
+  if (const auto known = calling_.find(key); known != calling_.end()) return known->second;
+  const auto [items, fresh] =
+      items_.try_emplace(form.reference, machine_, form.prefix, form.item,
+                         form.close == kEmpty ? ByteSet{} : store_.byte_set(form.close));
+  const std::size_t before = fresh ? 0 : items->second.memory();
+  std::shared_ptr<FrameMask> made;
+  if (items->second.complete()) made = study_items(place, items->second, false);
+  std::size_t bytes = items->second.memory() - before;
+  if (made != nullptr) {
+    ++stats_.frames_made;
+    made->bytes = made->memory(index_.words());
+    bytes += made->bytes;
+  }
+  if (recursive_bytes_ + bytes > limits_.mask_cache_bytes) {
+    calling_.clear();
+    items_.clear();
+    recursive_.clear();
+    recursive_bytes_ = 0;
+  }
+  recursive_bytes_ += bytes;
+  return calling_.emplace(key, std::move(made)).first->second;
+}
+
+// Null likewise.
+std::shared_ptr<const FrameMask> Walker::wide_frame(Place place, const Counted& form) {
+  Hash128 hash = store_.node(form.reference).hash;
+  hash.add(kCounting);
+  const TokenIndex::Key key{place.trie->uid(), place.node, hash};
+  if (auto known = index_.find(key)) return known;
+  if (uncounted_.contains(form.reference)) return nullptr;
+  std::shared_ptr<FrameMask> made = study_counted(place, form, false);
+  if (made == nullptr) {
+    uncounted_.insert(form.reference);
+    return nullptr;
+  }
+  ++stats_.frames_made;
+  return index_.keep(key, std::move(made));
+}
+
+std::shared_ptr<FrameMask> Walker::study_counted(Place place, const Counted& form, bool going_on) {
+  ItemAutomaton items(machine_, form.prefix, form.item,
+                      form.close == kEmpty ? ByteSet{} : store_.byte_set(form.close));
+  return study_items(place, items, going_on);
+}
+
+// Null when the automaton grew too large.
+std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& automaton,
+                                               bool going_on) {
+  using StateId = ItemAutomaton::StateId;
+  const Trie& trie = *place.trie;
+  struct Visit {
+    std::uint32_t node;
+    StateId state;
+    std::uint32_t items;
+  };
+  struct Leaving {
+    Visit at;
+    bool closed;
+  };
+  std::vector<Word>& bits = studied_;
+  bits.assign(index_.words(), 0);
+  ItemCounts counts;
+  counts.inside.reserve(trie.entries_from(place.node).size());
+  std::vector<Leaving> exits;
+  std::vector<Visit> stack{{place.node, ItemAutomaton::kStart, 0}};
+  const auto take = [&](const Entry& entry, std::uint32_t items) {
+    set_bit(bits.data(), entry.token);
+    counts.inside.push_back({items, entry.token});
+  };
+  const auto visit = [&](const Visit& at, std::uint32_t child) {
+    const std::uint8_t byte = trie.byte(child);
+    const Trie::Node& below = trie.node(child);
+    if (automaton.closes(byte)) {
+      for (const std::uint32_t more : automaton.boundaries(at.state)) {
+        const Visit next{child, at.state, at.items + more};
+        for (const Entry& entry : trie.entries_at(child)) {
+          set_bit(bits.data(), entry.token);
+          counts.ending.push_back({next.items, entry.token});
+        }
+        if (below.child_begin != below.child_end) exits.push_back({next, true});
+      }
+    }
+    const ItemAutomaton::Edge edge = automaton.step(at.state, byte);
+    if (edge.to == ItemAutomaton::kDead) return;
+    count_nodes(stats_.study_nodes);
+    const Visit next{child, edge.to, at.items + edge.items};
+    if (const std::uint32_t more = automaton.token_end(edge.to); more != kNone) {
+      for (const Entry& entry : trie.entries_at(child)) take(entry, next.items + more);
+    }
+    if (below.child_begin == below.child_end) return;
+    if (automaton.open()) {
+      for (const std::uint32_t more : automaton.boundaries(edge.to))
+        exits.push_back({{child, edge.to, next.items + more}, false});
+    }
+    stack.push_back(next);
+  };
+  // Tokens that begin `each` items a character from a node on.
+  const auto take_run = [&](const Visit& at, std::uint32_t begin, std::uint32_t end,
+                            std::uint32_t each) {
+    const std::uint32_t before = trie.node(at.node).characters;
+    Word* const words = bits.data();
+    for (std::uint32_t e = begin; e < end; ++e) {
+      const std::uint32_t token = trie.entry(e).token;
+      set_bit(words, token);
+      counts.inside.push_back({at.items + each * (trie.characters(e) - before), token});
+    }
+  };
+  const auto take_region = [&](const Visit& at, const Letters& letters) {
+    if (store_.restricted() && !letters.only_ascii()) return false;
+    const Trie::Node& here = trie.node(at.node);
+    for (const std::uint32_t each : {1u, 0u}) {
+      if (!automaton.counts(at.state, letters, each)) continue;
+      take_run(at, here.entry_end, here.subtree_entry_end, each);
+      return true;
+    }
+    return false;
+  };
+  std::vector<std::uint32_t> others;
+  const auto take_but_others = [&](const Visit& at) {
+    const Letters* const kept = automaton.counted(at.state, Trie::common_letters());
+    if (kept == nullptr || !trie.find_others(at.node, *kept, others)) return false;
+    const Trie::Node& here = trie.node(at.node);
+    std::uint32_t done = here.entry_end;
+    PathStates<Visit> path(at);
+    const auto step = [&](const Visit& from, std::uint8_t byte) {
+      if (from.state == ItemAutomaton::kDead) return from;
+      const ItemAutomaton::Edge edge = automaton.step(from.state, byte);
+      return Visit{from.node, edge.to, from.items + edge.items};
+    };
+    for (const std::uint32_t other : others) {
+      const Trie::Node& below = trie.node(other);
+      take_run(at, done, below.entry_begin, 1);
+      done = below.subtree_entry_end;
+      const Entry& first = trie.entry(below.entry_begin);
+      const auto text =
+          index_.token(first.token).substr(first.start + here.depth, below.depth - here.depth);
+      path.follow(text.substr(0, text.size() - 1), step);
+      if (!automaton.complete()) return true;
+      if (path.states().back().state != ItemAutomaton::kDead) visit(path.states().back(), other);
+    }
+    take_run(at, done, here.subtree_entry_end, 1);
+    return true;
+  };
+  while (!stack.empty() && automaton.complete()) {
+    const Visit at = stack.back();
+    stack.pop_back();
+    const Trie::Node& here = trie.node(at.node);
+    const Letters* const letters = trie.letters_below(at.node);
+    if (letters != nullptr && take_region(at, *letters)) continue;
+    if (here.subtree_nodes >= kWideSubtree && !store_.restricted() && take_but_others(at)) continue;
+    // Last child first onto the stack, so that nodes are visited in the order they lie in memory.
+    for (std::uint32_t child = here.child_end; child-- > here.child_begin;) visit(at, child);
+  }
+  if (!automaton.complete()) return nullptr;
+
+  auto mask = std::make_shared<FrameMask>();
+  Remainders remainders(trie, bits.data(), true, going_on);
+  for (const auto& [at, closed] : exits)
+    remainders.add_exit(at.node, closed ? ByteSet{} : automaton.live(at.state), at.items);
+  remainders.finish(*mask, [this](std::uint32_t token) { return index_.token(token); });
+  if (going_on) return mask;
+  sort_by_items(counts.inside);
+  if (counts.inside.size() + counts.ending.size() > kSparseTokens) {
+    mask->dense = copy_bits(bits);
+    counts.at_most = at_most(counts.inside, index_.words());
+  } else {
+    for (const ItemCounts::Taken& taken : counts.inside) mask->sparse.push_back(taken.token);
+    for (const ItemCounts::Taken& taken : counts.ending) mask->sparse.push_back(taken.token);
+  }
+  mask->counts = std::move(counts);
+  return mask;
+}
+
+}  // namespace grammaton
