@@ -3,7 +3,8 @@
 A *state* is what matters of the surroundings at a place of a text: which of the sets that some
 terminal looks back for hold the character before, and what terminals before the place need of the
 text after it. A terminal leads from a state to the states in which its texts, split accordingly,
-leave it (product.py has the rest).
+leave it (product.py has the rest). States are one that nothing which can follow tells apart: a
+state fewer is up to half of the rules, and of the stacks to follow.
 
 Needs that no text follows are settled by the end: only negative ones hold there. A token that
 stands for itself is no text, so the same goes before it, and nothing stands before what follows it.
@@ -26,6 +27,7 @@ from grammaton.grammar.ebnf_nodes import (
     Rules,
     Term,
     Tokens,
+    alt,
 )
 from grammaton.grammar.lark.needs import NO_NEEDS, After, Pieces, Settling
 from grammaton.grammar.lark.product import Entry, Product
@@ -47,6 +49,9 @@ class State:
     last: frozenset[Ranges]
     after: frozenset[After]
 
+
+MAX_COMPARED = 12
+"""So many states are compared with each other."""
 
 Ways = dict[State, Node]
 """For each state that can be reached, the texts that lead there."""
@@ -81,6 +86,7 @@ class _Context(Product[State]):
             {need.ranges for states in pieces.values() for before, _ in states for need in before}
         )
         self._steps: dict[tuple[object, State], Ways] = {}
+        self._stands_for: dict[State, State] = {}
 
     def whole(self, start: str) -> tuple[Rules, str]:
         name = self._make_whole(start)
@@ -89,7 +95,53 @@ class _Context(Product[State]):
     def _may_end(self, state: State) -> bool:
         return all(need.negative for need in state.after)
 
+    # A name leaves the next keyword without a word boundary, a keyword needs one after it: where
+    # nothing but punctuation can follow, one state is as good as the other.
+
+    def _merge_states(self) -> bool:
+        states = list(self._asked)
+        if len(states) > MAX_COMPARED:
+            return False
+        for state in states:
+            for other in states:
+                if state != self._first and self._stand_in(state) != self._stand_in(other):
+                    self._try_merge(self._stand_in(state), self._stand_in(other))
+        return bool(self._stands_for)
+
+    def _stand_in(self, state: State) -> State:
+        while state in self._stands_for:
+            state = self._stands_for[state]
+        return state
+
+    def _try_merge(self, state: State, other: State) -> None:
+        if state == self._first or self._may_end(state) != self._may_end(other):
+            return
+        self._stands_for[state] = other
+        try:
+            alike = all(self._alike(node, state, other) for node in self._asked[state].values())
+        except UnsupportedKeyword:
+            alike = False
+        if alike:
+            self._asked[other] = {**self._asked[other], **self._asked[state]}
+        else:
+            del self._stands_for[state]
+
+    def _alike(self, node: Node, state: State, other: State) -> bool:
+        """Whether a part that is met in a state leads to the same places from another one."""
+        if isinstance(node, Indent):
+            return bool(state.after) == bool(other.after)
+        return _said(self._leaf(node, state)) == _said(self._leaf(node, other))
+
     def _leaf(self, node: Node, state: State) -> Mapping[State, Node] | None:
+        ways = self._ways(node, state)
+        if ways is None or not self._stands_for:
+            return ways
+        merged: dict[State, list[Node]] = {}
+        for out, part in ways.items():
+            merged.setdefault(self._stand_in(out), []).append(part)
+        return {out: alt(parts) for out, parts in merged.items()}
+
+    def _ways(self, node: Node, state: State) -> Mapping[State, Node] | None:
         if isinstance(node, Tokens):
             return {FIRST: node} if self._may_end(state) else {}
         if isinstance(node, Margin):
@@ -162,8 +214,10 @@ class _Context(Product[State]):
             for piece, left in self._settling.settle(term, state.after):
                 for last, part in self._by_last(piece, state.last):
                     found.setdefault(State(last, left | after), []).append(part)
-        if list(found) == [state] and found[state] == list(pieces.values()):
-            return self._as_it_is(node, state)
+        if len(found) == 1:
+            [(out, whole)] = found.items()
+            if whole == list(pieces.values()):
+                return self._as_it_is(node, out)
         return {
             out: self._part(node, self._store.union(terms))
             for out, terms in found.items()
@@ -204,6 +258,13 @@ class _Context(Product[State]):
         if self._store.is_nullable(term):
             found.append((last, self._store.EMPTY))
         return found
+
+
+def _said(ways: Mapping[State, Node] | None) -> dict[State, object] | None:
+    """Ways without the places where they are written."""
+    if ways is None:
+        return None
+    return {out: part.name if isinstance(part, Ref) else part for out, part in ways.items()}
 
 
 def _holds_blanks(ranges: Ranges) -> bool:

@@ -70,6 +70,8 @@ class Product(ABC, Generic[S]):
         self._users: dict[tuple[str, S], set[tuple[str, S]]] = {}
         self._numbers: dict[S, int] = {first: 0}
         self._made: dict[tuple[object, ...], dict[S, str]] = {}
+        self._asked: dict[S, dict[int, Node]] = {}
+        """By state, the leaves and entered parts that are met in it, by their identity."""
         self._rules = Rules()
 
     @abstractmethod
@@ -86,9 +88,17 @@ class Product(ABC, Generic[S]):
     def _may_end(self, state: S) -> bool:
         """Whether a text may end in a state."""
 
+    def _merge_states(self) -> bool:
+        """Whether some states stand for others from now on; those met are in `_asked`."""
+        return False
+
     def _make_whole(self, start: str) -> str:
         """Makes the rules that `start` needs, and returns the name of the one for whole texts."""
         self._find_exits(start)
+        if self._merge_states():
+            self._exits.clear()
+            self._users.clear()
+            self._find_exits(start)
         for (name, state), exits in self._exits.items():
             rule = self._old[name]
             ways = self._build(rule.body, state, rule)
@@ -143,12 +153,15 @@ class Product(ABC, Generic[S]):
         for state in states:
             leaf = self._leaf(node, state)
             if leaf is not None:
+                self._asked.setdefault(state, {})[id(node)] = node
                 found |= set(leaf)
                 continue
             entry = self._entered(node, state)
             if entry is None:
                 others.add(state)
                 continue
+            if entry.ref is not node:
+                self._asked.setdefault(state, {})[id(node)] = node
             key = entry.ref.name, entry.state
             if key not in self._exits:
                 self._exits[key] = set()

@@ -44,8 +44,14 @@ class _Split:
             halves = self._structural(term)
             if halves is None:
                 halves = self._intersected(term)
+            if self._store.NOTHING in halves and not self._store.is_nullable(term):
+                # The same texts in other words would make other rules.
+                halves = self._whole(term, halves[0]), self._whole(term, halves[1])
             self._known[term] = halves
         return self._known[term]
+
+    def _whole(self, term: int, half: int) -> int:
+        return half if half == self._store.NOTHING else term
 
     def _structural(self, term: int) -> Halves | None:
         """By the parts of the term; None where they don't tell."""
