@@ -3,6 +3,7 @@
 - *shared*: one vocabulary for all schemas, as in a server. Its caches are warmed first by walking a
   generic JSON text (that time is the engine's *vocabulary*), then by the schemas before. Each
   schema is compiled afresh, walked, and walked again on that constraint; constraints are all kept.
+  Then it is compiled and walked once more, on the vocabulary that has *seen* it by then.
 - *alone*: a new vocabulary for every schema, so that nothing is cached for it. One walk.
 - *masks*: not timed. Keeps the mask of every step in a file, has the schema's instances accepted
   or refused, and notes what each step did where the engine counts that.
@@ -126,17 +127,21 @@ class Worker:
         self._vocabulary_seconds = time.process_time() - start
 
     def shared(self, walk: Walk) -> dict[str, Any]:
-        """Times of a fresh constraint on the shared vocabulary, and of a second walk on it."""
+        """Times of a fresh constraint on the shared vocabulary, of a second walk, and of another."""
         assert self._peer is not None
         constraint, first, steps = self._timed(self._peer, walk)
         again = timed_steps(self._peer.start(constraint, self._out), walk.token_ids)
         self._kept.append(constraint)
+        memory = peak_resident() - self._resident
+        _, seen_first, seen_steps = self._timed(self._peer, walk)
         return {
             "first": first,
             "steps": steps,
             "again": again,
+            "seen first": seen_first,
+            "seen steps": seen_steps,
             "vocabulary": self._vocabulary_seconds,
-            "memory": peak_resident() - self._resident,
+            "memory": memory,
         }
 
     def alone(self, walk: Walk) -> dict[str, Any]:
