@@ -20,6 +20,8 @@ namespace {
 constexpr std::uint32_t kAfterBackslash = 1;  // b of a Keys term; 0 between characters
 constexpr std::size_t kMostTexts = 256;       // of one lift; larger enums stay lifts
 constexpr std::size_t kMostExcluded = 4096;
+// So many exclusions are remembered: each beginning of an undeclared key has its own.
+constexpr std::size_t kMostExclusions = 256;
 constexpr std::size_t kMostChoices = 64;
 constexpr std::size_t kLongestKey = 200;  // the trie is built recursively; longer ones stay lifts
 
@@ -153,30 +155,47 @@ bool TermStore::list_texts(Term t, std::string prefix, std::size_t most,
   }
 }
 
-std::optional<AllBut> TermStore::all_but(Term t) const {
+std::optional<AllBut> TermStore::all_but(Term t) {
   if (!has(t, kStepwise)) return std::nullopt;
-  const Node& whole = nodes_[t];
-  AllBut result;
-  result.tail = whole.kind == Kind::Concat ? whole.b : kEmpty;
-  const Node& lift = whole.kind == Kind::Concat ? nodes_[whole.a] : whole;
-  if (lift.kind != Kind::Json) return std::nullopt;
-  if (!list_texts(excluded_from_any(lift.a), {}, kMostExcluded, result.texts)) return std::nullopt;
-  result.base = any_text_;
-  return result;
+  return all_but_lifted(
+      t,
+      [this](Term x) -> std::optional<Exclusion> {
+        Exclusion found{any_text_, {}};
+        if (!list_texts(excluded_from_any(x), {}, kMostExcluded, found.texts)) return std::nullopt;
+        return found;
+      },
+      exclusions_[0]);
 }
 
 std::optional<AllBut> TermStore::all_but_of_some(Term t) {
+  return all_but_lifted(t, [this](Term x) { return find_exclusion(x); }, exclusions_[1]);
+}
+
+template <typename Find>
+std::optional<AllBut> TermStore::all_but_lifted(Term t, Find&& find, Exclusions& known) {
   const Node whole = nodes_[t];
   const Node lift = whole.kind == Kind::Concat ? nodes_[whole.a] : whole;
   if (lift.kind != Kind::Json || lift.b != 0 || lift.c != 0) return std::nullopt;
-  AllBut result;
-  result.tail = whole.kind == Kind::Concat ? whole.b : kEmpty;
-  const auto parts_of = [this](Term x, Kind kind) {
-    if (nodes_[x].kind != kind) return std::vector{x};
-    return std::vector<Term>(operands(x).begin(), operands(x).end());
+  auto found = known.find(lift.a);
+  if (found == known.end()) {
+    if (known.size() == kMostExclusions) known.clear();
+    std::shared_ptr<const Exclusion> kept;
+    if (std::optional<Exclusion> made = find(lift.a))
+      kept = std::make_shared<const Exclusion>(*std::move(made));
+    found = known.emplace(lift.a, std::move(kept)).first;
+  }
+  if (found->second == nullptr) return std::nullopt;
+  return AllBut{lift.a, found->second, whole.kind == Kind::Concat ? whole.b : kEmpty};
+}
+
+std::optional<Exclusion> TermStore::find_exclusion(Term x) {
+  Exclusion result;
+  const auto parts_of = [this](Term whole, Kind kind) {
+    if (nodes_[whole].kind != kind) return std::vector{whole};
+    return std::vector<Term>(operands(whole).begin(), operands(whole).end());
   };
   std::vector<Term> others;
-  for (const Term part : parts_of(lift.a, Kind::Intersect)) {
+  for (const Term part : parts_of(x, Kind::Intersect)) {
     if (nodes_[part].kind != Kind::Complement) {
       others.push_back(part);
       continue;

@@ -73,7 +73,7 @@ std::optional<Term> TermStore::leap_key(Term t, std::string_view text) {
     const Node& tail = nodes_[form->tail];
     if ((tail.kind == Kind::Concat ? tail.a : form->tail) != byte('"')) return std::nullopt;
     std::vector<std::string> left;
-    for (const std::string& excluded : form->texts) {
+    for (const std::string& excluded : form->of->texts) {
       if (excluded.starts_with(text)) left.push_back(excluded.substr(text.size()));
     }
     if (left.empty()) return any_json_then(form->tail);

@@ -8,6 +8,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -230,11 +231,17 @@ struct ParamValue {
   void apply(const Update& update);
 };
 
+// Any of a term's texts but a few; unescaped.
+struct Exclusion {
+  Term base = kNothing;
+  std::vector<std::string> texts;
+};
+
 // A JSON string's text that may be any of a term's but a few, then `tail`.
 struct AllBut {
-  std::vector<std::string> texts;  // unescaped
+  Term lifted = kNothing;  // what the exclusion was read from, which names it
+  std::shared_ptr<const Exclusion> of;
   Term tail = kEmpty;
-  Term base = kNothing;  // unescaped
 };
 
 // One text as a JSON string's, then `rest`.

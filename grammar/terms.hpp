@@ -185,8 +185,8 @@ class TermStore {
   void restrict_characters(CodeRanges whole, CodeRanges joined);
   bool restricted() const { return restricted_; }
 
-  // Whether t is json(any text & ~u)·tail for a few literal texts u; reads terms, makes none.
-  std::optional<AllBut> all_but(Term t) const;
+  // Whether t is json(any text & ~u)·tail for a few literal texts u.
+  std::optional<AllBut> all_but(Term t);
   // Whether t is json(x & ~u)·tail so, x any other term.
   std::optional<AllBut> all_but_of_some(Term t);
   // json(any text)·tail.
@@ -304,6 +304,10 @@ class TermStore {
   std::vector<std::string> choices(Term t, std::size_t most) const;
   bool may_be_keys(Term t) const;
   std::size_t count_texts(Term t, std::size_t most) const;
+  using Exclusions = std::unordered_map<Term, std::shared_ptr<const Exclusion>>;
+  template <typename Find>
+  std::optional<AllBut> all_but_lifted(Term t, Find&& find, Exclusions& known);
+  std::optional<Exclusion> find_exclusion(Term x);
   bool list_texts(Term t, std::string prefix, std::size_t most,
                   std::vector<std::string>& out) const;
   bool add_entries(Term t, std::size_t most, std::vector<KeyEntry>& entries) const;
@@ -446,6 +450,8 @@ class TermStore {
   std::unordered_map<std::uint64_t, Term> distinct_bodies_;  // by Distinct and set
 
   std::unordered_map<Term, Term> as_keys_;
+  // By what is lifted, null where it is none: undeclared keys exclude the same in every state.
+  Exclusions exclusions_[2];  // any text, others
 
   std::unordered_map<std::uint64_t, bool> uses_only_;  // by term and letter
 

@@ -22,6 +22,8 @@ constexpr std::uint64_t kMostCleared = 16384;
 
 // A term that takes more of one letter before it comes back is not looked at further.
 constexpr std::size_t kLongestLoop = 16;
+// Places of exclusions whose ends are remembered: undeclared keys make new ones for ever.
+constexpr std::size_t kMostSpelled = 1024;
 
 void set_entries(std::span<const Entry> entries, MaskBuilder& out) {
   for (const Entry& entry : entries) out.set(entry.token);
@@ -351,34 +353,48 @@ bool Walker::apply_all_but(Place place, const Group& group, std::size_t level, b
   const Node tail = store_.node(form->tail);
   const Term quote = tail.kind == Kind::Concat ? tail.a : form->tail;
   if (quote != store_.byte('"')) return false;
-  const bool of_any = form->base == store_.any_text();
+  const Term base = form->of->base;
+  const bool of_any = base == store_.any_text();
   if (!of_any && !goes_on_along(*form)) return false;
   const SetId after =
       tail.kind == Kind::Concat ? machine_.push(tail.b, group.parents) : group.parents;
   ++stats_.left_out;
   Part part(*this, out, blank);
-  const Term any = of_any ? store_.any_json_then(quote)
-                          : normalised(store_.concat(store_.json(form->base), quote));
+  const Term any =
+      of_any ? store_.any_json_then(quote) : normalised(store_.concat(store_.json(base), quote));
   apply(*frame(place, any), {place, any}, after, level, part.bits());
   // Any of the texts can still grow into another one; only its end is forbidden.
-  std::vector<std::uint32_t> ends;
-  const Trie& trie = *place.trie;
-  for (const std::string& text : form->texts) find_spellings(trie, place.node, text, ends);
-  for (const std::uint32_t end : ends) {
-    const std::uint32_t closed = trie.child(end, '"');
-    if (closed == Trie::kRoot) continue;
-    const Trie::Node& below = trie.node(closed);
-    clear_entries(trie.entries(below.entry_begin, below.subtree_entry_end), part.bits());
+  for (const std::uint32_t closed : spelled_ends(place, *form)) {
+    clear_entries(place.trie->entries_from(closed), part.bits());
   }
   part.join();
   return true;
 }
 
+// The nodes at which one of the texts has been spelled and closed.
+const std::vector<std::uint32_t>& Walker::spelled_ends(Place place, const AllBut& form) {
+  if (spelled_ends_.size() == kMostSpelled) spelled_ends_.clear();
+  const auto [found, fresh] =
+      spelled_ends_.try_emplace({place.trie->uid(), place.node, form.lifted});
+  std::vector<std::uint32_t>& closed = found->second;
+  if (!fresh) return closed;
+  const Trie& trie = *place.trie;
+  std::vector<std::uint32_t> ends;
+  for (const std::string& text : form.of->texts) find_spellings(trie, place.node, text, ends);
+  for (const std::uint32_t end : ends) {
+    const std::uint32_t child = trie.child(end, '"');
+    if (child != Trie::kRoot) closed.push_back(child);
+  }
+  return closed;
+}
+
 // Whether a text of the base that is under way can always still grow into others than the few,
 // which is to say for as long as one likes: asked wherever one of the few is under way.
 bool Walker::goes_on_along(const AllBut& form) {
-  for (const std::string& text : form.texts) {
-    Term at = form.base;
+  const auto [found, fresh] = goes_on_along_.try_emplace(form.lifted, false);
+  if (!fresh) return found->second;
+  for (const std::string& text : form.of->texts) {
+    Term at = form.of->base;
     if (!grows(at)) return false;
     for (const char c : text) {
       at = store_.step(at, static_cast<std::uint8_t>(c));
@@ -386,7 +402,7 @@ bool Walker::goes_on_along(const AllBut& form) {
       if (!grows(at)) return false;
     }
   }
-  return true;
+  return goes_on_along_[form.lifted] = true;
 }
 
 // Whether a term can take one letter after another without an end. False as well where this letter
