@@ -74,9 +74,7 @@ class Results:
                 seconds = min(self.vocabulary.get(engine, np.inf), record["vocabulary"])
                 self.vocabulary[engine] = seconds
             new: dict[str, Any] = {
-                key: np.atleast_1d(record[key])
-                for key in TIMES
-                if key in record
+                key: np.atleast_1d(record[key]) for key in TIMES if key in record
             }
             old = kept.setdefault(i, new)
             kept[i] = {key: np.minimum(old[key], times) for key, times in new.items()}
