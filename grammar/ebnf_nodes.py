@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from grammaton.errors import GrammarError
+from grammaton.errors import GrammarError, PlacedError
 from grammaton.grammar.regex.ranges import Ranges
 
 MAX_NESTING = 50
@@ -43,8 +43,8 @@ class Source:
         position: int,
         end: int | None = None,
         *,
-        kind: type[GrammarError] = GrammarError,
-    ) -> GrammarError:
+        kind: type[PlacedError] = GrammarError,
+    ) -> PlacedError:
         """The error for a span; it is for the caller to raise."""
         if self.file:
             message = f"{message}, in {self.file}"
@@ -129,7 +129,7 @@ class Tokens:
     position: int = field(compare=False)
     end: int = field(compare=False)
 
-    def error(self, message: str) -> GrammarError:
+    def error(self, message: str) -> PlacedError:
         """The error for the place; it is for the caller to raise."""
         return self.source.error(message, self.position, self.end)
 
@@ -187,7 +187,7 @@ class Rule:
     end: int
     attributes: Attributes | None = None
 
-    def error(self, message: str, *, kind: type[GrammarError] = GrammarError) -> GrammarError:
+    def error(self, message: str, *, kind: type[PlacedError] = GrammarError) -> PlacedError:
         """The error for the rule as a whole; it is for the caller to raise."""
         return self.source.error(message, self.position, self.end, kind=kind)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from grammaton.errors import GrammarError
+from grammaton.errors import GrammarError, PlacedError
 from grammaton.grammar.ebnf_nodes import MAX_REPEAT, Source
 from grammaton.grammar.regex.ranges import Ranges, invert, normalize
 from grammaton.grammar.utf8 import check_utf8
@@ -37,12 +37,12 @@ class Reader:
         position: int,
         end: int | None = None,
         *,
-        kind: type[GrammarError] = GrammarError,
-    ) -> GrammarError:
+        kind: type[PlacedError] = GrammarError,
+    ) -> PlacedError:
         """The error for a span; it is for the caller to raise."""
         return self.source.error(message, position, end, kind=kind)
 
-    def expected(self, what: str) -> GrammarError:
+    def expected(self, what: str) -> PlacedError:
         """The error for something else than what must come next."""
         found = _WORD.match(self.text, self.at)
         if found is not None:

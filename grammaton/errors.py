@@ -18,8 +18,8 @@ class GrammatonError(Exception):
     """Base class of every error raised by grammaton."""
 
 
-class GrammarError(GrammatonError):
-    """A grammar cannot be read or means nothing.
+class PlacedError(GrammatonError):
+    """An error about a place of a grammar, which its text shows with a caret.
 
     Args:
         message: one sentence a person can act on.
@@ -76,6 +76,11 @@ def _window(text: str, column: int, width: int = 96) -> tuple[str, int]:
     return text[start : start + width], column - start
 
 
+class GrammarError(PlacedError):
+    """A grammar cannot be read or means nothing. Its arguments and attributes are
+    `PlacedError`'s."""
+
+
 class UnsupportedKeyword(GrammarError):
     """A construct that grammaton does not enforce yet. It is refused, never dropped."""
 
@@ -125,8 +130,9 @@ class TokenRejected(GrammatonError):
         super().__init__(message)
 
 
-class LimitExceeded(GrammatonError):
-    """A bound of `grammaton.Limits` was met. The message names the limit and its value."""
+class LimitExceeded(PlacedError):
+    """A bound of `grammaton.Limits` was met, or of what a grammar's notation may hold. The message
+    names the limit and its value; it has a place where a part of the grammar is at fault."""
 
 
 class BatchLimitExceeded(LimitExceeded):

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from grammaton.errors import GrammarError, UnsupportedKeyword
+from grammaton.errors import GrammarError, LimitExceeded, PlacedError, UnsupportedKeyword
 from grammaton.grammar.ebnf_nodes import (
     Chars,
     Indent,
@@ -30,7 +30,7 @@ from grammaton.grammar.ebnf_nodes import (
     alt,
 )
 from grammaton.grammar.lark.needs import NO_NEEDS, After, Pieces, Settling
-from grammaton.grammar.lark.product import Entry, Product
+from grammaton.grammar.lark.product import MAX_WORK, Entry, Product
 from grammaton.grammar.regex.ranges import Ranges
 
 if TYPE_CHECKING:
@@ -53,8 +53,14 @@ class State:
 MAX_COMPARED = 12
 """So many states are compared with each other."""
 
+MAX_PARTS_COMPARED = 20_000
+"""And so many parts that are met in them, in each pair of states."""
+
 Ways = dict[State, Node]
 """For each state that can be reached, the texts that lead there."""
+
+SPLIT_WORK = 5
+"""What splitting a terminal once by what is needed of it counts as, beside `MAX_WORK`."""
 
 FIRST = State(frozenset(), frozenset())
 
@@ -92,6 +98,14 @@ class _Context(Product[State]):
         name = self._make_whole(start)
         return self._rules, name
 
+    def _too_much(self) -> PlacedError:
+        name = next(name for name, some in self._pieces.items() if any(k != NO_NEEDS for k in some))
+        return self._old[name].error(
+            "terminals that look beyond themselves, as this one does, stand in too many different "
+            f"surroundings: telling them apart takes over {MAX_WORK} steps",
+            kind=LimitExceeded,
+        )
+
     def _may_end(self, state: State) -> bool:
         return all(need.negative for need in state.after)
 
@@ -100,7 +114,8 @@ class _Context(Product[State]):
 
     def _merge_states(self) -> bool:
         states = list(self._asked)
-        if len(states) > MAX_COMPARED:
+        parts = sum(len(asked) for asked in self._asked.values())
+        if len(states) > MAX_COMPARED or parts > MAX_PARTS_COMPARED:
             return False
         for state in states:
             for other in states:
@@ -212,6 +227,7 @@ class _Context(Product[State]):
             if any((need.ranges in state.last) == need.negative for need in before):
                 continue
             for piece, left in self._settling.settle(term, state.after):
+                self._spend(SPLIT_WORK * (1 + len(self._looked_back_for)))
                 for last, part in self._by_last(piece, state.last):
                     found.setdefault(State(last, left | after), []).append(part)
         if len(found) == 1:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
-from grammaton.errors import UnsupportedKeyword
+from grammaton.errors import LimitExceeded, PlacedError, UnsupportedKeyword
 from grammaton.grammar.ebnf_nodes import (
     Alt,
     Indent,
@@ -38,7 +38,7 @@ from grammaton.grammar.ebnf_nodes import (
     Seq,
     Term,
 )
-from grammaton.grammar.lark.product import Entry, Product
+from grammaton.grammar.lark.product import MAX_WORK, Entry, Product
 
 State = OneOf["in line", "at line", "at block", "at end", "in parens"]
 IN_LINE: State = "in line"
@@ -213,6 +213,9 @@ class _Indentation(Product[State]):
                 self._rules.add(rule)
         name = self._make_whole(start)
         return self._rules, name
+
+    def _too_much(self) -> PlacedError:
+        return LimitExceeded(f"placing blanks at the start of lines takes over {MAX_WORK} steps")
 
     def _may_end(self, state: State) -> bool:
         return state != IN_PARENS

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from grammaton.errors import GrammarError
+from grammaton.errors import GrammarError, PlacedError
 from grammaton.grammar.ebnf_nodes import Source
 
 
@@ -22,7 +22,7 @@ class Span:
     position: int
     end: int
 
-    def error(self, message: str, *, kind: type[GrammarError] = GrammarError) -> GrammarError:
+    def error(self, message: str, *, kind: type[PlacedError] = GrammarError) -> PlacedError:
         """The error for the place; it is for the caller to raise."""
         return self.source.error(message, self.position, self.end, kind=kind)
 

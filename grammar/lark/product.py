@@ -6,17 +6,21 @@ come. A rule from one state to another is a rule of its own; only those that can
 (Bar-Hillel's construction). So rules are multiplied by at most the square of the number of states,
 which is two or three in real grammars. Who derives from `Product` says where a *leaf* leads, a
 part without rules inside, and from which state to which a rule is *entered* and left.
+
+Which states a part leads to is a least fixpoint, found by telling each fact, once, to whoever waits
+for it (`Reach`). Making the rules then goes over each part and state once. Cost: linear in the
+facts (a part, the state before it, one after it), up to `MAX_WORK` of them, some microseconds each.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from grammaton._core import TermStore
-from grammaton.errors import UnsupportedKeyword
+from grammaton.errors import PlacedError, UnsupportedKeyword
 from grammaton.grammar.ebnf_nodes import (
     Alt,
     Literal,
@@ -33,7 +37,10 @@ from grammaton.grammar.ebnf_nodes import (
 MAX_ROUNDS = 64
 """Rounds of a counted repetition whose body changes the state."""
 
-S = TypeVar("S")
+MAX_WORK = 500_000
+"""Facts that are told, and parts that are made, for one grammar: some seconds."""
+
+S = TypeVar("S", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,15 @@ class Entry(Generic[S]):
     leave: Callable[[S], S]
 
 
+@dataclass
+class _Waiting(Generic[S]):
+    """A part and the state before it: the states after it, as far as they are known, and who is
+    to be told of more."""
+
+    outs: dict[S, None] = field(default_factory=dict)
+    told: list[Callable[[S], None]] = field(default_factory=list)
+
+
 class Product(ABC, Generic[S]):
     """Rules by state. The names of those that are made have `_sign` in them.
 
@@ -66,13 +82,21 @@ class Product(ABC, Generic[S]):
     def __init__(self, rules: Rules, first: S) -> None:
         self._old = rules.by_name
         self._first = first
-        self._exits: dict[tuple[str, S], set[S]] = {}
-        self._users: dict[tuple[str, S], set[tuple[str, S]]] = {}
+        self._entered_rules: dict[tuple[str, S], _Waiting[S]] = {}
+        self._parts: dict[tuple[int, int, S], _Waiting[S]] = {}
+        """By the identity of a node, which the rules keep alive, and where in it."""
+        self._queue: list[Callable[[], None]] = []
         self._numbers: dict[S, int] = {first: 0}
+        self._built: dict[tuple[int, S], dict[S, Node]] = {}
+        self._rests: dict[tuple[int, int, S], dict[S, Node]] = {}
+        """What is left of a sequence from a part and a state on."""
         self._made: dict[tuple[object, ...], dict[S, str]] = {}
+        self._unmade: list[Callable[[], None]] = []
+        """Makes the bodies of rules that have their names, so that rounds need no recursion."""
         self._asked: dict[S, dict[int, Node]] = {}
         """By state, the leaves and entered parts that are met in it, by their identity."""
         self._rules = Rules()
+        self._work = 0
 
     @abstractmethod
     def _leaf(self, node: Node, state: S) -> Mapping[S, Node] | None:
@@ -88,27 +112,38 @@ class Product(ABC, Generic[S]):
     def _may_end(self, state: S) -> bool:
         """Whether a text may end in a state."""
 
+    @abstractmethod
+    def _too_much(self) -> PlacedError:
+        """The error when there is more to make than `MAX_WORK`; it is for the caller to raise."""
+
     def _merge_states(self) -> bool:
         """Whether some states stand for others from now on; those met are in `_asked`."""
         return False
 
+    def _spend(self, work: int = 1) -> None:
+        self._work += work
+        if self._work > MAX_WORK:
+            raise self._too_much()
+
     def _make_whole(self, start: str) -> str:
         """Makes the rules that `start` needs, and returns the name of the one for whole texts."""
-        self._find_exits(start)
+        whole = self._find_exits(start)
         if self._merge_states():
-            self._exits.clear()
-            self._users.clear()
-            self._find_exits(start)
-        for (name, state), exits in self._exits.items():
+            self._entered_rules.clear()
+            self._parts.clear()
+            whole = self._find_exits(start)
+        for (name, state), exits in self._entered_rules.items():
             rule = self._old[name]
             ways = self._build(rule.body, state, rule)
-            for out in exits:
-                body = ways[out]
+            for out in exits.outs:
+                body = ways.get(out, Term(TermStore.NOTHING, 0))
                 self._rules.add(replace(rule, name=self._name(name, state, out), body=body))
+        while self._unmade:
+            self._unmade.pop()()
         rule = self._old[start]
         ends = [
             Ref(self._name(start, self._first, out), rule.source, rule.position, rule.end)
-            for out in self._exits[start, self._first]
+            for out in whole.outs
             if self._may_end(out)
         ]
         name = f"{start}{self._sign}whole"
@@ -124,182 +159,225 @@ class Product(ABC, Generic[S]):
         numbers = (self._numbers.setdefault(each, len(self._numbers)) for each in (state, out))
         return self._sign.join([name, *map(str, numbers)])
 
-    # Which states a rule leads to
+    # Which states a part leads to
 
-    def _find_exits(self, start: str) -> None:
-        self._exits[start, self._first] = set()
-        queue = [(start, self._first)]
-        waiting = {(start, self._first)}
-        while queue:
-            key = queue.pop()
-            waiting.discard(key)
-            new: list[tuple[str, S]] = []
-            found = self._reach(self._old[key[0]].body, {key[1]}, key, new)
-            more = list(new)
-            if found != self._exits[key]:
-                self._exits[key] = found
-                more += self._users.get(key, ())
-            for each in more:
-                if each not in waiting:
-                    waiting.add(each)
-                    queue.append(each)
+    def _find_exits(self, start: str) -> _Waiting[S]:
+        whole = self._rule_from(start, self._first)
+        while self._queue:
+            self._queue.pop()()
+        return whole
 
-    def _reach(
-        self, node: Node, states: set[S], user: tuple[str, S], new: list[tuple[str, S]]
-    ) -> set[S]:
-        """The states that a node leads to, as far as is known; rules not met before are `new`."""
-        found: set[S] = set()
-        others: set[S] = set()
-        for state in states:
-            leaf = self._leaf(node, state)
-            if leaf is not None:
-                self._asked.setdefault(state, {})[id(node)] = node
-                found |= set(leaf)
-                continue
-            entry = self._entered(node, state)
-            if entry is None:
-                others.add(state)
-                continue
+    def _tell(self, part: _Waiting[S], out: S) -> None:
+        """Notes that a part leads to a state."""
+        if out in part.outs:
+            return
+        part.outs[out] = None
+        for tell in part.told:
+            self._later(tell, out)
+
+    def _later(self, tell: Callable[[S], None], out: S) -> None:
+        self._spend()
+        self._queue.append(lambda: tell(out))
+
+    def _wait(self, part: _Waiting[S], tell: Callable[[S], None]) -> None:
+        part.told.append(tell)
+        for out in part.outs:
+            self._later(tell, out)
+
+    def _rule_from(self, name: str, state: S) -> _Waiting[S]:
+        key = name, state
+        if key not in self._entered_rules:
+            found = self._entered_rules[key] = _Waiting()
+            body = self._old[name].body
+            self._queue.append(lambda: self._reach(body, state, lambda out: self._tell(found, out)))
+        return self._entered_rules[key]
+
+    def _reach(self, node: Node, state: S, tell: Callable[[S], None]) -> None:
+        """Has the states told that a part leads to from another, now or later."""
+        self._spend()
+        leaf = self._leaf(node, state)
+        if leaf is not None:
+            self._asked.setdefault(state, {})[id(node)] = node
+            for out in leaf:
+                self._later(tell, out)
+            return
+        entry = self._entered(node, state)
+        if entry is not None:
             if entry.ref is not node:
                 self._asked.setdefault(state, {})[id(node)] = node
-            key = entry.ref.name, entry.state
-            if key not in self._exits:
-                self._exits[key] = set()
-                new.append(key)
-            self._users.setdefault(key, set()).add(user)
-            found |= set(map(entry.leave, self._exits[key]))
-        return found | self._reach_parts(node, others, user, new) if others else found
+            leave = entry.leave
+            self._wait(self._rule_from(entry.ref.name, entry.state), lambda out: tell(leave(out)))
+            return
+        self._reach_part(node, 0, state, tell)
 
-    def _reach_parts(
-        self, node: Node, states: set[S], user: tuple[str, S], new: list[tuple[str, S]]
-    ) -> set[S]:
+    def _reach_part(self, node: Node, at: int, state: S, tell: Callable[[S], None]) -> None:
+        """The same for a sequence from its part `at` on, a choice or a repetition."""
+        key = id(node), at, state
+        known = self._parts.get(key)
+        if known is not None:
+            self._wait(known, tell)
+            return
+        part = self._parts[key] = _Waiting(told=[tell])
         match node:
+            case Seq(parts) if at == len(parts):
+                self._tell(part, state)
             case Seq(parts):
-                for part in parts:
-                    states = self._reach(part, states, user, new)
-                return states
+                self._reach(
+                    parts[at],
+                    state,
+                    lambda between: self._reach_part(
+                        node, at + 1, between, lambda out: self._tell(part, out)
+                    ),
+                )
             case Alt(branches):
-                several = [self._reach(branch, states, user, new) for branch in branches]
-                return set().union(*several)
-            case Repeat(body, low, high):
-                found = set(states) if low == 0 else set()
-                seen: list[set[S]] = []
-                count = 0
-                while count != high and states not in seen:
-                    seen.append(states)
-                    states = self._reach(body, states, user, new)
-                    count += 1
-                    if count >= low or states == seen[-1]:
-                        found |= states
-                return found
-        raise AssertionError(node)
+                for branch in branches:
+                    self._reach(branch, state, lambda out: self._tell(part, out))
+            case Repeat(body, low):
+                # As if counts had no bounds: what is not reached within them is no way later on.
+                if low == 0 or at:
+                    self._tell(part, state)
+                self._reach(
+                    body,
+                    state,
+                    lambda between: self._reach_part(
+                        node, 1, between, lambda out: self._tell(part, out)
+                    ),
+                )
+            case _:
+                raise AssertionError(node)
 
     # Rules by state
 
     def _build(self, node: Node, state: S, rule: Rule) -> dict[S, Node]:
+        """The texts of a part by the state that they lead to."""
+        key = id(node), state
+        if key not in self._built:
+            self._built[key] = self._make(node, state, rule)
+            self._spend(1 + len(self._built[key]))
+        return self._built[key]
+
+    def _make(self, node: Node, state: S, rule: Rule) -> dict[S, Node]:
         leaf = self._leaf(node, state)
         if leaf is not None:
             return dict(leaf)
         entry = self._entered(node, state)
         if entry is not None:
             ref = entry.ref
-            several = [
-                {
-                    entry.leave(out): entry.wrap(
-                        Ref(
-                            self._name(ref.name, entry.state, out),
-                            ref.source,
-                            ref.position,
-                            ref.end,
-                        )
-                    )
-                }
-                for out in self._exits[ref.name, entry.state]
-            ]
-            return _either(several)
+            exits = self._entered_rules.get((ref.name, entry.state), _Waiting[S]()).outs
+            return _either(
+                {entry.leave(out): entry.wrap(replace(ref, name=name))}
+                for out in exits
+                for name in [self._name(ref.name, entry.state, out)]
+            )
         match node:
-            case Seq(parts):
-                return self._sequence(parts, state, rule)
+            case Seq():
+                return self._sequence(node, state, rule)
             case Alt(branches):
-                several = [self._build(branch, state, rule) for branch in branches]
-                return _either(several)
-            case Repeat(body, low, high):
-                ways = self._build(body, state, rule)
-                if set(ways) <= {state}:
-                    once = ways.get(state)
-                    if once is None:
-                        return {state: Literal("")} if low == 0 else {}
-                    return {state: Repeat(once, low, high)}
-                if max(low, high or 0) > MAX_ROUNDS:
-                    raise rule.error(
-                        f"counting to more than {MAX_ROUNDS} around terminals that look beyond "
-                        "themselves, or around lines of a block, is not supported",
-                        kind=UnsupportedKeyword,
-                    )
-                return self._rounds(body, low, high, state, rule)
+                return _either(self._build(branch, state, rule) for branch in branches)
+            case Repeat(_, low, high):
+                return self._rounds(node, low, high, state, rule)
         raise AssertionError(node)
 
-    def _sequence(self, parts: Sequence[Node], state: S, rule: Rule) -> dict[S, Node]:
-        # Forwards for the states between the parts, backwards for what is left from each: a rule of
-        # its own where several ways lead on, so that nothing is written out twice.
-        steps: list[dict[S, dict[S, Node]]] = []
-        states = {state}
-        for part in parts:
-            steps.append({each: self._build(part, each, rule) for each in states})
-            states = {out for ways in steps[-1].values() for out in ways}
-        rest: dict[S, dict[S, Node]] = {each: {each: Literal("")} for each in states}
-        for index in reversed(range(len(parts))):
-            many = len(steps[index]) > 1 or any(len(ways) > 1 for ways in steps[index].values())
-            here: dict[S, dict[S, Node]] = {}
-            for each, ways in steps[index].items():
-                here[each] = _either(
-                    {out: _then(node, tail) for out, tail in rest[between].items()}
-                    for between, node in ways.items()
-                )
-                if many and index:
-                    key = (id(parts), index, each)
-                    here[each] = self._as_rules(key, here[each], rule)
-            rest = here
-        return rest[state]
+    def _sequence(self, node: Seq, state: S, rule: Rule) -> dict[S, Node]:
+        """A run of parts that lead on in one way each stands as it is. Where one leads on in
+        several, what is from there on is a rule for each state at the end, so that nothing is
+        written out twice."""
+        runs: dict[tuple[int, S], tuple[list[Node], int, S]] = {}
+        queue = [(0, state)]
+        for at, begun in queue:  # which grows meanwhile
+            if (at, begun) in runs or (id(node), at, begun) in self._rests:
+                continue
+            runs[at, begun] = _, end, here = self._run(node, at, begun, rule)
+            if end < len(node.parts):
+                queue += [(end + 1, out) for out in self._build(node.parts[end], here, rule)]
+        for (at, begun), (run, end, here) in sorted(runs.items(), key=lambda each: -each[0][0]):
+            ways = self._fork(node, end, here, rule, inline=end == 0)
+            self._rests[id(node), at, begun] = {out: _then(run, rest) for out, rest in ways.items()}
+        return self._rests[id(node), 0, state]
+
+    def _run(self, node: Seq, at: int, state: S, rule: Rule) -> tuple[list[Node], int, S]:
+        """The parts from a place on that lead on in one way, and the place where they end."""
+        run: list[Node] = []
+        while at < len(node.parts):
+            self._spend()
+            ways = self._build(node.parts[at], state, rule)
+            if len(ways) != 1:
+                break
+            ((state, part),) = ways.items()
+            run.append(part)
+            at += 1
+        return run, at, state
+
+    def _fork(self, node: Seq, at: int, state: S, rule: Rule, *, inline: bool) -> Mapping[S, Node]:
+        """What is from a place on that leads on in several ways, or is the end."""
+        if at == len(node.parts):
+            return {state: Literal("")}
+        key = id(node), at, state
+        if key in self._made:
+            return self._mentions(self._made[key], rule)
+        ways = _either(
+            {out: _then([part], rest)}
+            for between, part in self._build(node.parts[at], state, rule).items()
+            for out, rest in self._rests[id(node), at + 1, between].items()
+        )
+        self._spend(len(ways))
+        if inline:
+            return ways
+        self._made[key] = {out: self._part_name(rule, index) for index, out in enumerate(ways)}
+        for out, name in self._made[key].items():
+            self._add(name, ways[out], rule)
+        return self._mentions(self._made[key], rule)
 
     def _rounds(
-        self, body: Node, low: int, high: int | None, state: S, rule: Rule
+        self, node: Repeat, low: int, high: int | None, state: S, rule: Rule
     ) -> dict[S, Node]:
-        """A repetition whose body changes the state: rules that go on to themselves."""
-        key = (id(body), low, high, state)
+        """A repetition; where its body changes the state, rules that go on to themselves."""
+        if high == 0:
+            return {state: Literal("")}
+        ways = self._build(node.body, state, rule)
+        if set(ways) <= {state}:
+            once = ways.get(state)
+            if once is None:
+                return {state: Literal("")} if low == 0 else {}
+            return {state: Repeat(once, low, high)}
+        if max(low, high or 0) > MAX_ROUNDS:
+            raise rule.error(
+                f"counting to more than {MAX_ROUNDS} around terminals that look beyond "
+                "themselves, or around lines of a block, is not supported",
+                kind=UnsupportedKeyword,
+            )
+        key = id(node), low, high, state
         if key not in self._made:
-            outs = self._reach(Repeat(body, low, high), {state}, (rule.name, state), [])
+            outs = {state: None} if low == 0 else {}
+            for between in ways:  # in any number of rounds
+                outs |= self._parts[id(node), 1, between].outs
             self._made[key] = {out: self._part_name(rule, index) for index, out in enumerate(outs)}
-            ways: list[Mapping[S, Node]] = [{state: Literal("")}] if low == 0 else []
-            if high != 0:
-                more = None if high is None else high - 1
-                for between, node in self._build(body, state, rule).items():
-                    rest = self._rounds(body, max(low - 1, 0), more, between, rule)
-                    ways.append({out: _then(node, tail) for out, tail in rest.items()})
-            bodies = _either(ways)
-            for out, name in self._made[key].items():
-                self._add(name, bodies.get(out, Term(TermStore.NOTHING, 0)), rule)
+            self._unmade.append(lambda: self._make_rounds(node, low, high, state, rule))
         return self._mentions(self._made[key], rule)
+
+    def _make_rounds(self, node: Repeat, low: int, high: int | None, state: S, rule: Rule) -> None:
+        several: list[Mapping[S, Node]] = [{state: Literal("")}] if low == 0 else []
+        more = None if high is None else high - 1
+        for between, part in self._build(node.body, state, rule).items():
+            rest = self._rounds(node, max(low - 1, 0), more, between, rule)
+            several.append({out: _then([part], tail) for out, tail in rest.items()})
+        bodies = _either(several)
+        self._spend(len(bodies))
+        for out, name in self._made[id(node), low, high, state].items():
+            self._add(name, bodies.get(out, Term(TermStore.NOTHING, 0)), rule)
 
     def _part_name(self, rule: Rule, index: int) -> str:
         return f"{rule.name}{self._sign}{len(self._made)}-{index}"
-
-    def _as_rules(self, key: tuple[object, ...], ways: dict[S, Node], rule: Rule) -> dict[S, Node]:
-        if key not in self._made:
-            self._made[key] = {out: self._part_name(rule, index) for index, out in enumerate(ways)}
-            for out, name in self._made[key].items():
-                self._add(name, ways[out], rule)
-        return self._mentions(self._made[key], rule)
 
     @staticmethod
     def _mentions(names: dict[S, str], rule: Rule) -> dict[S, Node]:
         return {out: Ref(name, rule.source, rule.position, rule.end) for out, name in names.items()}
 
 
-def _then(node: Node, rest: Node) -> Node:
-    if rest == Literal(""):
-        return node
-    return Seq((node, rest))
+def _then(parts: list[Node], rest: Node) -> Node:
+    if rest != Literal(""):
+        parts = [*parts, rest]
+    return parts[0] if len(parts) == 1 else Seq(tuple(parts))
 
 
 def _either(several: Iterable[Mapping[S, Node]]) -> dict[S, Node]:

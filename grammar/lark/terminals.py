@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from grammaton.errors import GrammarError, LimitExceeded, UnsupportedKeyword
+from grammaton.errors import GrammarError, LimitExceeded, PlacedError, UnsupportedKeyword
 from grammaton.grammar.lark.elimination import table_pieces
 from grammaton.grammar.lark.loader import resolve
 from grammaton.grammar.lark.needs import NO_NEEDS, Pieces
@@ -324,7 +324,7 @@ def _preference(shape: _Shape) -> tuple[int, int, int]:
     return -most, -shape.fewest, -shape.written
 
 
-def _template_in_terminal(node: Use | Instance) -> GrammarError:
+def _template_in_terminal(node: Use | Instance) -> PlacedError:
     span = node.template.span if isinstance(node, Use) else node.span
     return span.error("a template can be used in a rule, not in a terminal")
 

@@ -18,7 +18,7 @@ from grammaton.cli.fuzz import fuzz
 from grammaton.cli.generate import generate
 from grammaton.cli.show import show
 from grammaton.cli.sources import SourceError
-from grammaton.errors import GrammarError, GrammatonError
+from grammaton.errors import GrammatonError, PlacedError
 
 _HELP = """\
 Constrained decoding: a language model that can only say what a grammar allows.
@@ -127,7 +127,7 @@ def _say_json(arguments: Sequence[str], error: Exception, message: str) -> None:
     if "--json" not in arguments:
         return
     described: dict[str, Any] = {"type": type(error).__name__, "message": message}
-    if isinstance(error, GrammarError):
+    if isinstance(error, PlacedError):
         described["message"] = error.message
         described |= {"line": error.line, "column": error.column, "pointer": error.pointer}
     print_json({"error": described})
