@@ -12,8 +12,8 @@ functions over trees may recurse. Chains of rules have no such bound: functions 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 from grammaton.errors import GrammarError, PlacedError
 from grammaton.grammar.regex.ranges import Ranges
@@ -233,6 +233,24 @@ def children(node: Node) -> tuple[Node, ...]:
         case Without(body, removed):
             return body, removed
     return ()
+
+
+def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
+    """A node with others in place of those directly below it. An indent keeps a mention."""
+    match node:
+        case Seq(parts):
+            return Seq(tuple(map(change, parts)))
+        case Alt(branches):
+            return Alt(tuple(map(change, branches)))
+        case Repeat(body, low, high):
+            return Repeat(change(body), low, high)
+        case Indent(block):
+            ref = change(block)
+            assert isinstance(ref, Ref)
+            return replace(node, block=ref)
+        case Without(body, removed):
+            return replace(node, body=change(body), removed=change(removed))
+    return node
 
 
 def mentions(node: Node) -> Iterator[Ref]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from grammaton.errors import GrammarError, PlacedError
-from grammaton.grammar.ebnf_nodes import MAX_REPEAT, Source
+from grammaton.grammar.ebnf_nodes import MAX_NESTING, MAX_REPEAT, Node, Repeat, Source
 from grammaton.grammar.regex.ranges import Ranges, invert, normalize
 from grammaton.grammar.utf8 import check_utf8
 
@@ -104,6 +104,15 @@ class Reader:
                 f"the repetition count is too large; expected at most {MAX_REPEAT}", start, self.at
             )
         return int(digits[0])
+
+    def repeated(self, node: Node, low: int, high: int | None, start: int) -> Repeat:
+        """A node with a quantifier, whose place is from `start` to here; it may have others."""
+        inner: Node = node
+        for _ in range(MAX_NESTING):
+            if not isinstance(inner, Repeat):
+                return Repeat(node, low, high)
+            inner = inner.body
+        raise self.error(f"more than {MAX_NESTING} quantifiers in a row", start, self.at)
 
     def hexadecimal(self, digits: str, start: int) -> int:
         """The code point that hexadecimal digits name; the span of errors begins at `start`."""

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_MAX_MESSAGE = 1_000
+
+
 class GrammatonError(Exception):
     """Base class of every error raised by grammaton."""
 
@@ -40,7 +43,7 @@ class PlacedError(GrammatonError):
         end: int | None = None,
         pointer: str | None = None,
     ) -> None:
-        self.message = message
+        self.message = _shortened(message)
         self.source = source
         self.position = position
         self.end = end
@@ -66,6 +69,14 @@ class PlacedError(GrammatonError):
             f"{self.message} (line {self.line}, column {self.column})\n"
             f"    {shown}\n    {' ' * caret}{'^' * width}"
         )
+
+
+def _shortened(message: str) -> str:
+    """A message without the middle, where a name in it fills pages."""
+    if len(message) <= _MAX_MESSAGE:
+        return message
+    half = _MAX_MESSAGE // 2
+    return f"{message[:half]} … {message[-half:]}"
 
 
 def _window(text: str, column: int, width: int = 96) -> tuple[str, int]:

@@ -25,7 +25,6 @@ from grammaton.grammar.ebnf_nodes import (
     Literal,
     Node,
     Ref,
-    Repeat,
     Rule,
     Rules,
     Without,
@@ -35,9 +34,11 @@ from grammaton.grammar.ebnf_nodes import (
 from grammaton.grammar.reader import Reader
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
-_SPACE = re.compile(r"(?:\s|/\*.*?\*/)*", re.DOTALL)
-_NUMBER = re.compile(r"\[[0-9]+[a-z]?\](?=\s*[A-Za-z_][\w.-]*\s*::=)")
-_RULE = re.compile(r"(?:\[[0-9]+[a-z]?\]\s*)?[A-Za-z_][\w.-]*(?:\s|/\*.*?\*/)*::=", re.DOTALL)
+_SPACE = re.compile(r"(?:\s++|(?>/\*.*?\*/))*+", re.DOTALL)
+_NUMBER = re.compile(r"\[[0-9]++[a-z]?\](?=\s*+[A-Za-z_][\w.-]*+\s*+::=)")
+_RULE = re.compile(
+    r"(?:\[[0-9]+[a-z]?\]\s*)?[A-Za-z_][\w.-]*+(?:\s++|(?>/\*.*?\*/))*+::=", re.DOTALL
+)
 _CONSTRAINT = re.compile(r"\[\s*(?:wfc|vc|WFC|VC)\s*:[^\]]*\]?")
 _CODE_POINT = re.compile("#x([0-9A-Fa-f]+)")
 _QUANTIFIERS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
@@ -133,8 +134,9 @@ class _Parser(Reader):
                 return None
             item = Ref(name[0], self.source, start, self.at)
         self._space()
+        first = self.at
         while self.at < len(self.text) and self.text[self.at] in _QUANTIFIERS:
-            item = Repeat(item, *_QUANTIFIERS[self.text[self.at]])
+            item = self.repeated(item, *_QUANTIFIERS[self.text[self.at]], first)
             self.at += 1
             self._space()
         return item

@@ -21,7 +21,6 @@ from grammaton.grammar.ebnf_nodes import (
     Literal,
     Node,
     Ref,
-    Repeat,
     Rule,
     Rules,
     alt,
@@ -151,7 +150,7 @@ class _Parser(Reader):
             raise self.error("there is nothing to repeat before this", start, self.at)
         if high is not None and high < low:
             raise self.error(f"the minimum {low} is above the maximum {high}", start, self.at)
-        items.append(Repeat(items.pop(), low, high))
+        items.append(self.repeated(items.pop(), low, high, start))
 
     def _literal(self) -> str:
         start = self.at

@@ -39,12 +39,13 @@ from grammaton.grammar.lark.nodes import (
 from grammaton.grammar.reader import Reader
 from grammaton.grammar.token_forms import read_tokens
 
-SPACE = re.compile(r"(?:[ \t\f]|\\[ ]*\r?\n|\s*(?://|#)[^\n]*)*")
-SPACE_AND_LINES = re.compile(r"(?:\s|\\[ ]*\r?\n|(?://|#)[^\n]*)*")
-_NEXT_BRANCH = re.compile(r"(?:(?:\r?\n)+\s*)?\|")
+# Nothing here is tried twice: what does not match must not take longer than what does.
+SPACE = re.compile(r"(?:[ \t\f]++|\\[ ]*+\r?\n|\s*+(?://|#)[^\n]*+)*+")
+SPACE_AND_LINES = re.compile(r"(?:\s++|\\[ ]*+\r?\n|(?://|#)[^\n]*+)*+")
+_NEXT_BRANCH = re.compile(r"(?:(?:\r?\n)++\s*+)?+\|")
 _NAME = re.compile("_?[a-z][_a-z0-9]*|_?[A-Z][_A-Z0-9]*")
-_STRING = re.compile(r'"((?:\\"|\\\\|[^"\n])*?)"(i?)')
-_REGEX = re.compile(r"/(?!/)((?:\\/|\\\\|[^/])*?)/([imslux]*)")
+_STRING = re.compile(r'"((?:[^"\n\\]++|\\["\\]|\\)*+)"(i?)')
+_REGEX = re.compile(r"/(?!/)((?:[^/\\]++|\\[/\\]|\\)*+)/([imslux]*)")
 _DIGIT = re.compile(r"[ \t]*[0-9]")
 _COUNTS = re.compile(r"\{[ \t]*[0-9,]")
 STATEMENT = re.compile("%[a-z]+")

@@ -37,6 +37,7 @@ from grammaton.grammar.ebnf_nodes import (
     Rules,
     Seq,
     Term,
+    mapped,
 )
 from grammaton.grammar.lark.product import MAX_WORK, Entry, Product
 
@@ -114,10 +115,8 @@ class _Blocks:
                     self._check_free(node, rule)
                     return node
                 return Seq(tuple(self._sequence(list(parts), rule)))
-            case Alt(branches):
-                return Alt(tuple(self._node(branch, rule) for branch in branches))
-            case Repeat(body, low, high):
-                return Repeat(self._node(body, rule), low, high)
+            case Alt() | Repeat():
+                return mapped(node, lambda part: self._node(part, rule))
         self._check_free(node, rule)
         return node
 

@@ -50,6 +50,7 @@ from grammaton.grammar.lark.nodes import (
     Substring,
     Text,
     Use,
+    mapped,
 )
 from grammaton.grammar.lark.split import split
 from grammaton.grammar.lark.terminals import Terminal, Terminals
@@ -530,19 +531,6 @@ def _is_terminal(rule: Definition) -> bool:
 
 def _substituted(node: Node, environment: Environment) -> Node:
     """An expression of terminals with arguments in place of parameters."""
-    if not environment:
-        return node
-    match node:
-        case Name(name):
-            return environment.get(name, node)
-        case Both(parts, span):
-            return Both(tuple(_substituted(part, environment) for part in parts), span)
-        case Not(body, span):
-            return Not(_substituted(body, environment), span)
-        case Seq(parts):
-            return Seq(tuple(_substituted(part, environment) for part in parts))
-        case Alt(branches):
-            return Alt(tuple(_substituted(branch, environment) for branch in branches))
-        case Repeat(body, low, high):
-            return Repeat(_substituted(body, environment), low, high)
-    return node
+    if isinstance(node, Name):
+        return environment.get(node.name, node)
+    return mapped(node, lambda part: _substituted(part, environment)) if environment else node

@@ -6,7 +6,7 @@ copies differ in nothing: what begins with a parenthesis does not care what is b
 found by refining. What is left is fewer rules to lower, and fewer stacks to follow. A rule that is
 nothing but another one is that one. Attributes belong to a name, so rules that have some stay.
 
-Cost: some rounds over all mentions, 10 ms for a thousand rules.
+Cost: n log n in the mentions, 10 ms for a thousand rules.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from grammaton.grammar.ebnf_nodes import (
     Rules,
     Seq,
     Without,
+    mapped,
     mentions,
 )
 
@@ -87,16 +88,41 @@ def _refined(
     """The number of each rule's part: equal for equal rules."""
     numbers: dict[Hashable, int] = {}
     part = {name: numbers.setdefault(shapes[name], len(numbers)) for name in names}
-    count = len(numbers)
-    while True:
-        finer: dict[tuple[int, ...], int] = {}
-        new = {
-            name: finer.setdefault((part[name], *[part[ref] for ref in refs[name]]), len(finer))
-            for name in names
-        }
-        if len(finer) == count:
-            return new
-        part, count = new, len(finer)
+    members: list[set[str]] = [set() for _ in numbers]
+    users: dict[str, list[tuple[int, str]]] = {name: [] for name in names}
+    for name in names:
+        members[part[name]].add(name)
+        for place, ref in enumerate(refs[name]):
+            users[ref].append((place, name))
+    # What a part tells apart is looked at once for each time that it is not the largest of those
+    # that an older one was split into (Hopcroft).
+    queue = list(range(len(members)))
+    while queue:
+        places: dict[str, list[int]] = {}
+        for name in members[queue.pop()]:
+            for place, user in users[name]:
+                places.setdefault(user, []).append(place)
+        touched: dict[int, dict[tuple[int, ...], list[str]]] = {}
+        for user, found in places.items():
+            signs = touched.setdefault(part[user], {})
+            signs.setdefault(tuple(sorted(found)), []).append(user)
+        for old, signs in touched.items():
+            pieces = list(signs.values())
+            if len(pieces) == 1 and len(pieces[0]) == len(members[old]):
+                continue
+            for piece in pieces:
+                members[old].difference_update(piece)
+            # What is left mentions nothing of it, and may be far more than was touched.
+            largest = max(pieces, key=len)
+            if len(members[old]) < len(largest):
+                pieces.remove(largest)
+                pieces += [list(members[old])] if members[old] else []
+                members[old] = set(largest)
+            for piece in pieces:
+                queue.append(len(members))
+                part.update(dict.fromkeys(piece, len(members)))
+                members.append(set(piece))
+    return part
 
 
 def _shape(node: Node) -> Hashable:
@@ -118,19 +144,6 @@ def _shape(node: Node) -> Hashable:
 
 
 def _renamed(node: Node, names: Mapping[str, str]) -> Node:
-    match node:
-        case Ref(name):
-            return node if names[name] == name else replace(node, name=names[name])
-        case Seq(parts):
-            return Seq(tuple(_renamed(part, names) for part in parts))
-        case Alt(branches):
-            return Alt(tuple(_renamed(branch, names) for branch in branches))
-        case Repeat(body, low, high):
-            return Repeat(_renamed(body, names), low, high)
-        case Without(body, removed):
-            return replace(node, body=_renamed(body, names), removed=_renamed(removed, names))
-        case Indent(block):
-            ref = _renamed(block, names)
-            assert isinstance(ref, Ref)
-            return replace(node, block=ref)
-    return node
+    if isinstance(node, Ref):
+        return node if names[node.name] == node.name else replace(node, name=names[node.name])
+    return mapped(node, lambda part: _renamed(part, names))

@@ -8,6 +8,7 @@ sees, as in Lark. Nodes are equal when they say the same, wherever they stand.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from grammaton.errors import GrammarError, PlacedError
@@ -271,3 +272,19 @@ def children(node: Node) -> tuple[Node, ...]:
         case Use(template, arguments):
             return (template, *arguments)
     return ()
+
+
+def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
+    """A node with others in place of those directly below it, but for templates and arguments."""
+    match node:
+        case Seq(parts):
+            return Seq(tuple(map(change, parts)))
+        case Alt(branches):
+            return Alt(tuple(map(change, branches)))
+        case Both(parts, span):
+            return Both(tuple(map(change, parts)), span)
+        case Repeat(body, low, high):
+            return Repeat(change(body), low, high)
+        case Not(body, span):
+            return Not(change(body), span)
+    return node

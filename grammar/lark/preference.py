@@ -22,10 +22,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import pairwise, product
 
 from grammaton.grammar.lark.needs import After, Before, Sets
-from grammaton.grammar.regex.nodes import Alt, Anchor, Atomic, Cat, Chars, Empty, Look, Node, Repeat
+from grammaton.grammar.regex.nodes import (
+    Alt,
+    Anchor,
+    Atomic,
+    Cat,
+    Chars,
+    Empty,
+    Look,
+    Node,
+    Repeat,
+    length,
+)
 from grammaton.grammar.regex.ranges import Ranges, contains, intersect, partition, unite
 
 MAX_PLACES = 20_000
@@ -39,6 +50,10 @@ MAX_SEQUENCES = 64
 
 MAX_ROUNDS = 16
 """Rounds of a repetition inside a look-around."""
+
+
+MAX_STEPS = 3_000_000
+"""Threads followed over a part for all terminals of a grammar: some seconds."""
 
 
 class TooIntricate(Exception):
@@ -73,7 +88,24 @@ class Table:
     preferring: bool = False
 
 
-def tables(node: Node) -> tuple[list[Table], list[Ranges]]:
+class Steps:
+    """Counts the threads that are followed for a grammar."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+
+    def take(self, count: int) -> None:
+        """Counts some more.
+
+        Raises:
+            TooIntricate: they are over `MAX_STEPS`.
+        """
+        self._taken += count
+        if self._taken > MAX_STEPS:
+            raise TooIntricate(f"with those before it, it takes over {MAX_STEPS} steps")
+
+
+def tables(node: Node, steps: Steps) -> tuple[list[Table], list[Ranges]]:
     """The automata of an expression, one for each relevant assumption, and the parts.
 
     Raises:
@@ -85,7 +117,7 @@ def tables(node: Node) -> tuple[list[Table], list[Ranges]]:
     while queue:
         assumed = queue.pop()
         try:
-            found.append(_Runner(automaton, assumed).table())
+            found.append(_Runner(automaton, assumed, steps).table())
         except _Undecided as question:
             queue += [{**assumed, question.mask: outcome} for outcome in (False, True)]
         if len(found) + len(queue) > 16:
@@ -110,6 +142,8 @@ def _settled(node: Node, follow: Ranges) -> bool:
                 follow = unite(first, follow) if nullable else first
             return True
         case Alt(branches):
+            if not follow and _shrinking(branches):
+                return all(_settled(branch, ()) for branch in branches)
             seen: Ranges = ()
             for number, branch in enumerate(branches):
                 first, nullable = _first(branch)
@@ -126,6 +160,15 @@ def _settled(node: Node, follow: Ranges) -> bool:
                 return False
             return _settled(body, unite(first, follow) if high != 1 else follow)
     return True
+
+
+def _shrinking(branches: Sequence[Node]) -> bool:
+    """Whether no branch is longer than an earlier one may be: then the first that matches at the
+    end of a text takes all of it."""
+    lengths = [length(branch) for branch in branches]
+    return all(
+        later is not None and fewest >= later for (fewest, _), (_, later) in pairwise(lengths)
+    )
 
 
 def _first(node: Node) -> tuple[Ranges, bool]:
@@ -265,7 +308,8 @@ State = tuple[tuple[int, ...], tuple[Thread, ...], frozenset[Thread]]
 class _Runner:
     """Makes the table of an automaton under assumptions on the character before."""
 
-    def __init__(self, automaton: _Automaton, assumed: dict[Mask, bool]) -> None:
+    def __init__(self, automaton: _Automaton, assumed: dict[Mask, bool], steps: Steps) -> None:
+        self._steps = steps
         self._automaton = automaton
         self._assumed = assumed
         self._needs: dict[frozenset[Obligation], frozenset[After]] = {}
@@ -320,6 +364,7 @@ class _Runner:
 
     def _step(self, state: State, part: int) -> State:
         history, threads, uncut = state
+        self._steps.take(len(threads) + len(uncut))
         bit = 1 << part
         going: list[Thread] = []
         for place, obligations in threads:

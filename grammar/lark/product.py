@@ -375,7 +375,7 @@ class Product(ABC, Generic[S]):
 
 
 def _then(parts: list[Node], rest: Node) -> Node:
-    if rest != Literal(""):
+    if not parts or rest != Literal(""):
         parts = [*parts, rest]
     return parts[0] if len(parts) == 1 else Seq(tuple(parts))
 

@@ -42,7 +42,7 @@ from grammaton.grammar.lark.nodes import (
     Use,
     children,
 )
-from grammaton.grammar.lark.preference import TooIntricate, always_preferred, tables
+from grammaton.grammar.lark.preference import Steps, TooIntricate, always_preferred, tables
 from grammaton.grammar.lark.substring import substring_term
 from grammaton.grammar.regex import nodes as regex
 from grammaton.grammar.regex.alphabet import Alphabet
@@ -104,6 +104,7 @@ class Terminals:
     def __init__(self, store: TermStore, declared: Mapping[str, str | None]) -> None:
         self._store = store
         self._declared = declared
+        self._steps = Steps()
         self._plain = Terms(store, Alphabet(store, ())).plain
         self._shapes: dict[int, _Shape] = {}
         """By the identity of definitions, which live as long as the grammar is read."""
@@ -196,7 +197,7 @@ class Terminals:
         if always_preferred(node):
             return {NO_NEEDS: self._plain(node)}
         try:
-            found, parts = tables(node)
+            found, parts = tables(node, self._steps)
             if not node.asserts and not any(table.preferring for table in found):
                 return {NO_NEEDS: self._plain(node)}
             pieces: Pieces = {}

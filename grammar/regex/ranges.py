@@ -9,8 +9,8 @@ life of the process. Operations on sets take time linear in their ranges.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
 from itertools import pairwise
 
 MAX_CODE_POINT = 0x10FFFF
@@ -34,6 +34,13 @@ ECMA_SPACE: Ranges = (
     (0xFEFF, 0xFEFF),
 )
 """WhiteSpace and LineTerminator of ECMA-262, sections 12.2 and 12.3 (Zs of Unicode 16 included)."""
+
+
+_LARGE = 64
+"""Ranges of a set from which on what it makes of others is worth keeping."""
+
+_FAR_LARGER = 16
+"""Times the ranges of another set from which on few of a set's ranges are looked at."""
 
 
 def normalize(ranges: Iterable[tuple[int, int]]) -> Ranges:
@@ -66,7 +73,10 @@ def unite(*sets: Ranges) -> Ranges:
 
 
 def intersect(first: Ranges, second: Ranges) -> Ranges:
-    """Every code point of both range sets."""
+    """Every code point of both range sets. Of a large and a small one, only ends are looked at."""
+    few, many = (first, second) if len(first) < len(second) else (second, first)
+    if len(few) * _FAR_LARGER < len(many):
+        return tuple(pair for low, high in few for pair in _between(many, low, high))
     out = []
     at = other = 0
     while at < len(first) and other < len(second):
@@ -81,6 +91,23 @@ def intersect(first: Ranges, second: Ranges) -> Ranges:
     return tuple(out)
 
 
+def _between(ranges: Ranges, low: int, high: int) -> Ranges:
+    """What a range set has of the code points from `low` to `high`."""
+    start = bisect_right(ranges, (low, MAX_CODE_POINT))
+    if start and ranges[start - 1][1] >= low:
+        start -= 1
+    stop = bisect_right(ranges, (high, MAX_CODE_POINT))
+    if start == stop:
+        return ()
+    first, last = ranges[start], ranges[stop - 1]
+    if low <= first[0] and last[1] <= high:
+        return ranges[start:stop]
+    if start + 1 == stop:
+        return ((max(low, first[0]), min(high, first[1])),)
+    ends = (max(low, first[0]), first[1]), (last[0], min(high, last[1]))
+    return (ends[0], *ranges[start + 1 : stop - 1], ends[1])
+
+
 def contains(ranges: Ranges, point: int) -> bool:
     """Whether a code point is in a range set."""
     at = bisect_right(ranges, (point, MAX_CODE_POINT)) - 1
@@ -88,15 +115,28 @@ def contains(ranges: Ranges, point: int) -> bool:
 
 
 def partition(sets: Iterable[Ranges]) -> list[Ranges]:
-    """The coarsest partition of all code points of which each of `sets` is a union.
+    """The coarsest partition of all code points of which each of `sets` is a union, in order.
 
     A set of n ranges adds at most 2 n + 1 runs; parts are few, since runs in the same sets are one.
+    Large sets, as `\\w` is one, are few in number, so what they make together is kept.
     """
-    distinct = list(dict.fromkeys(sets))
-    if not distinct:
+    distinct = dict.fromkeys(sets)
+    small = _swept([ranges for ranges in distinct if len(ranges) <= _LARGE])
+    large = _large_parts(tuple(ranges for ranges in distinct if len(ranges) > _LARGE))
+    met = (intersect(part, other) for part in large for other in small)
+    return sorted(part for part in met if part)
+
+
+@lru_cache(maxsize=64)
+def _large_parts(sets: tuple[Ranges, ...]) -> list[Ranges]:
+    return _swept(sets)
+
+
+def _swept(sets: Sequence[Ranges]) -> list[Ranges]:
+    if not sets:
         return [ANY]
     edges: dict[int, int] = {0: 0}
-    for number, ranges in enumerate(distinct):
+    for number, ranges in enumerate(sets):
         for low, high in ranges:
             edges[low] = edges.get(low, 0) ^ (1 << number)
             edges[high + 1] = edges.get(high + 1, 0) ^ (1 << number)
