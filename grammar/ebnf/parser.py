@@ -136,8 +136,8 @@ class _Parser(Reader):
         self._space()
         first = self.at
         while self.at < len(self.text) and self.text[self.at] in _QUANTIFIERS:
-            item = self.repeated(item, *_QUANTIFIERS[self.text[self.at]], first)
             self.at += 1
+            item = self.repeated(item, *_QUANTIFIERS[self.text[self.at - 1]], first)
             self._space()
         return item
 

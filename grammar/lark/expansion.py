@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from grammaton.errors import GrammarError, LimitExceeded, UnsupportedKeyword
+from grammaton.errors import GrammarError, LimitExceeded, PlacedError, UnsupportedKeyword
 from grammaton.grammar.lark.loader import Loaded, resolve
 from grammaton.grammar.lark.nodes import (
     Alt,
@@ -25,6 +25,7 @@ from grammaton.grammar.lark.nodes import (
     Text,
     Use,
     children,
+    mapped,
 )
 
 MAX_ALTERNATIVES = 20_000
@@ -75,7 +76,9 @@ def check_expansion(loaded: Loaded, start: str) -> None:
                 kind=UnsupportedKeyword,
             )
         if len(reached) > MAX_TEMPLATES + 20_000:
-            raise LimitExceeded("the grammar has too many rules, templates written out")
+            raise definition.span.error(
+                "the grammar has too many rules, templates written out", kind=LimitExceeded
+            )
         _check_notation(definition.body, definition.span)
         environment = dict(zip(definition.params, arguments, strict=True))
         body = _substituted(definition.body, environment)
@@ -114,13 +117,7 @@ def _substituted(node: Node, environment: Mapping[str, Node]) -> Node:
                 template=given if isinstance(given, Name) else template,
                 arguments=tuple(_substituted(argument, environment) for argument in arguments),
             )
-        case Seq(parts):
-            return Seq(tuple(_substituted(part, environment) for part in parts))
-        case Alt(branches):
-            return Alt(tuple(_substituted(branch, environment) for branch in branches))
-        case Repeat(body):
-            return replace(node, body=_substituted(body, environment))
-    return node
+    return mapped(node, lambda part: _substituted(part, environment))
 
 
 def _mentions(node: Node, span: Span) -> list[tuple[Definition, tuple[Node, ...]]]:
@@ -188,8 +185,9 @@ def _alternatives(node: Node, rule: Definition) -> int:
     return 1
 
 
-def _too_many(rule: Definition) -> LimitExceeded:
-    return LimitExceeded(
+def _too_many(rule: Definition) -> PlacedError:
+    return rule.span.error(
         f"Lark writes out more than {MAX_ALTERNATIVES} alternatives of {rule.name}, one for each "
-        "choice of its optional items; make some of them rules of their own"
+        "choice of its optional items; make some of them rules of their own",
+        kind=LimitExceeded,
     )

@@ -123,7 +123,9 @@ class _Loader:
             raise first.span.error(f"{path.name} imports itself")
         self.files += 1
         if self.files > MAX_IMPORTS:
-            raise LimitExceeded(f"the grammar imports more than {MAX_IMPORTS} files")
+            raise first.span.error(
+                f"the grammar imports more than {MAX_IMPORTS} files", kind=LimitExceeded
+            )
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from grammaton.errors import GrammarError, LimitExceeded, UnsupportedKeyword
+from grammaton.errors import GrammarError, LimitExceeded, PlacedError, UnsupportedKeyword
 from grammaton.grammar import ebnf_nodes as ebnf
 from grammaton.grammar.ebnf_lower import lower_rules
 from grammaton.grammar.json_schema.lower import grammar_from_json_schema
@@ -366,7 +366,9 @@ class _Lowering:
             if definition.body is None:
                 raise definition.span.error(f"rule {definition.name} is only declared")
             if len(self._names) == MAX_TEMPLATES + len(self._loaded.scope.names):
-                raise LimitExceeded(f"the grammar uses more than {MAX_TEMPLATES} templates")
+                raise definition.span.error(
+                    f"the grammar uses more than {MAX_TEMPLATES} templates", kind=LimitExceeded
+                )
             self._names[key] = self._new_name(definition.name)
             self._queue.append((self._names[key], definition, arguments))
         return self._names[key]
@@ -480,10 +482,8 @@ class _Lowering:
             other, start = grammar_from_json_schema(
                 schema, key_order="schema", whitespace="flexible", additional_properties=None
             )
-        except UnsupportedKeyword as error:
-            raise span.error(str(error), kind=UnsupportedKeyword) from error
-        except GrammarError as error:
-            raise span.error(str(error)) from error
+        except PlacedError as error:
+            raise span.error(str(error), kind=type(error)) from error
         return self._store.import_term(other, start)
 
     def _instance(self, use: Use, environment: Environment) -> Instance:

@@ -8,7 +8,8 @@ sees, as in Lark. Nodes are equal when they say the same, wherever they stand.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from grammaton.errors import GrammarError, PlacedError
@@ -26,6 +27,16 @@ class Span:
     def error(self, message: str, *, kind: type[PlacedError] = GrammarError) -> PlacedError:
         """The error for the place; it is for the caller to raise."""
         return self.source.error(message, self.position, self.end, kind=kind)
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Errors from within that have no place get this one."""
+        try:
+            yield
+        except PlacedError as error:
+            if error.position is not None or error.pointer is not None:
+                raise
+            raise self.error(error.message, kind=type(error)) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

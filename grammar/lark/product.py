@@ -232,17 +232,17 @@ class Product(ABC, Generic[S]):
             case Alt(branches):
                 for branch in branches:
                     self._reach(branch, state, lambda out: self._tell(part, out))
-            case Repeat(body, low):
-                # As if counts had no bounds: what is not reached within them is no way later on.
-                if low == 0 or at:
+            case Repeat(body, low, high):
+                if at >= min(low, _last_round(node)):
                     self._tell(part, state)
-                self._reach(
-                    body,
-                    state,
-                    lambda between: self._reach_part(
-                        node, 1, between, lambda out: self._tell(part, out)
-                    ),
-                )
+                if at != high:
+                    self._reach(
+                        body,
+                        state,
+                        lambda between: self._reach_part(
+                            node, _following(node, at), between, lambda out: self._tell(part, out)
+                        ),
+                    )
             case _:
                 raise AssertionError(node)
 
@@ -274,8 +274,8 @@ class Product(ABC, Generic[S]):
                 return self._sequence(node, state, rule)
             case Alt(branches):
                 return _either(self._build(branch, state, rule) for branch in branches)
-            case Repeat(_, low, high):
-                return self._rounds(node, low, high, state, rule)
+            case Repeat():
+                return self._rounds(node, 0, state, rule)
         raise AssertionError(node)
 
     def _sequence(self, node: Seq, state: S, rule: Rule) -> dict[S, Node]:
@@ -328,10 +328,11 @@ class Product(ABC, Generic[S]):
             self._add(name, ways[out], rule)
         return self._mentions(self._made[key], rule)
 
-    def _rounds(
-        self, node: Repeat, low: int, high: int | None, state: S, rule: Rule
-    ) -> dict[S, Node]:
-        """A repetition; where its body changes the state, rules that go on to themselves."""
+    def _rounds(self, node: Repeat, at: int, state: S, rule: Rule) -> dict[S, Node]:
+        """A repetition after some rounds; where its body changes the state, rules that go on to
+        themselves."""
+        low = max(node.min - at, 0)
+        high = None if node.max is None else node.max - at
         if high == 0:
             return {state: Literal("")}
         ways = self._build(node.body, state, rule)
@@ -346,25 +347,22 @@ class Product(ABC, Generic[S]):
                 "themselves, or around lines of a block, is not supported",
                 kind=UnsupportedKeyword,
             )
-        key = id(node), low, high, state
+        key = id(node), at, state
         if key not in self._made:
-            outs = {state: None} if low == 0 else {}
-            for between in ways:  # in any number of rounds
-                outs |= self._parts[id(node), 1, between].outs
+            outs = self._parts[key].outs
             self._made[key] = {out: self._part_name(rule, index) for index, out in enumerate(outs)}
-            self._unmade.append(lambda: self._make_rounds(node, low, high, state, rule))
+            self._unmade.append(lambda: self._make_rounds(node, at, state, rule))
         return self._mentions(self._made[key], rule)
 
-    def _make_rounds(self, node: Repeat, low: int, high: int | None, state: S, rule: Rule) -> None:
-        several: list[Mapping[S, Node]] = [{state: Literal("")}] if low == 0 else []
-        more = None if high is None else high - 1
+    def _make_rounds(self, node: Repeat, at: int, state: S, rule: Rule) -> None:
+        several: list[Mapping[S, Node]] = [{state: Literal("")}] if at >= node.min else []
         for between, part in self._build(node.body, state, rule).items():
-            rest = self._rounds(node, max(low - 1, 0), more, between, rule)
+            rest = self._rounds(node, _following(node, at), between, rule)
             several.append({out: _then([part], tail) for out, tail in rest.items()})
         bodies = _either(several)
         self._spend(len(bodies))
-        for out, name in self._made[id(node), low, high, state].items():
-            self._add(name, bodies.get(out, Term(TermStore.NOTHING, 0)), rule)
+        for out, name in self._made[id(node), at, state].items():
+            self._add(name, bodies[out], rule)
 
     def _part_name(self, rule: Rule, index: int) -> str:
         return f"{rule.name}{self._sign}{len(self._made)}-{index}"
@@ -372,6 +370,17 @@ class Product(ABC, Generic[S]):
     @staticmethod
     def _mentions(names: dict[S, str], rule: Rule) -> dict[S, Node]:
         return {out: Ref(name, rule.source, rule.position, rule.end) for out, name in names.items()}
+
+
+def _last_round(node: Repeat) -> int:
+    """How many rounds are told apart; where counts are too large for that, only one from none."""
+    rounds = node.min if node.max is None else node.max
+    return rounds if rounds <= MAX_ROUNDS else 1
+
+
+def _following(node: Repeat, at: int) -> int:
+    """The rounds after one more, as far as they are told apart."""
+    return min(at + 1, _last_round(node))
 
 
 def _then(parts: list[Node], rest: Node) -> Node:

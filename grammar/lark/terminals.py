@@ -112,14 +112,16 @@ class Terminals:
     def named(self, definition: Definition) -> Terminal:
         """What a definition matches."""
         self._make_ready(definition)
-        return self._finished(self._shapes[id(definition)], definition.span)
+        with definition.span.blamed():
+            return self._finished(self._shapes[id(definition)], definition.span)
 
     def anonymous(self, node: Node, span: Span) -> Terminal:
         """What a literal or an expression of terminals in a rule matches."""
         for name in _names(node):
             definition = self._terminal(name)
             self._make_ready(definition)
-        return self._finished(self._shape(node), span)
+        with span.blamed():
+            return self._finished(self._shape(node), span)
 
     def ignored(self, node: Node, span: Span) -> tuple[int, int | None]:
         """The term of what is ignored, and the set of characters that it is a run of, if it is one:
@@ -166,7 +168,8 @@ class Terminals:
                 path.add(id(top))
                 stack.append(missing[0])
                 continue
-            self._shapes[id(top)] = self._shape(top.body)
+            with top.span.blamed():
+                self._shapes[id(top)] = self._shape(top.body)
 
     def _terminal(self, name: Name) -> Definition:
         definition = resolve(name, ())

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from grammaton import Grammar, GrammarError, Vocabulary, compile
+from grammaton import Grammar, GrammarError, LimitExceeded, Vocabulary, compile
+from grammaton.grammar.lark import product
 
 MANY = 10_000
 VOCABULARY = Vocabulary(
@@ -67,3 +68,54 @@ def test_deep_nesting_is_refused_with_its_place(notation: str) -> None:
         made(notation, "(" * 5_000 + '"a"' + ")" * 5_000, [])
     assert caught.value.line == 1
     assert caught.value.column is not None
+
+
+AROUND = "".join(f"T{i}: /[a-z]+{i}(?!y{i % 40})/\n" for i in range(400))
+
+
+def test_look_around_in_many_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = "".join(f'r{i}: T{i} r{i + 1} | "b{i}"\n' for i in range(400))
+    grammar = Grammar.from_lark(f'start: r0\n{rules}r400: "z"\n{AROUND}')
+    assert grammar.accepts("a0b1")
+    assert grammar.accepts("a0xx1b2")
+    assert not grammar.accepts("a0y0b1")
+    monkeypatch.setattr(product, "MAX_WORK", 5_000)
+    loop = "start: (" + " | ".join(f"T{i}" for i in range(400)) + ")*\n"
+    with pytest.raises(LimitExceeded, match="in too many different surroundings") as caught:
+        Grammar.from_lark(loop + AROUND)
+    assert caught.value.line is not None
+    assert caught.value.line > 1
+    assert "^^" in str(caught.value)
+
+
+def test_rules_that_are_told_apart_far_away() -> None:
+    rules = "".join(f'r{i}: "(" r{i + 1} ")" | ID\n' for i in range(2_000))
+    grammar = Grammar.from_lark(f'start: r0\n{rules}r2000: "z"\nID: /[a-z]+(?!\\w)/\n')
+    assert grammar.accepts("(((a)))")
+    assert not grammar.accepts("(((a))")
+
+
+def test_terminals_of_many_words() -> None:
+    words = [f"w{i}" for i in range(8_000)]
+    grammar = Grammar.from_lark("start: W\nW: " + " | ".join(f'"{word}"' for word in words))
+    assert grammar.accepts("w7")
+    assert grammar.accepts("w7999")
+    assert not grammar.accepts("w8000")
+
+
+def test_limits_have_places() -> None:
+    chain = "".join(f'T{i}: "a" T{i + 1}\n' for i in range(200))
+    with pytest.raises(LimitExceeded, match="within each other") as caught:
+        Grammar.from_lark(f'start: T0\n{chain}T200: "b"\n')
+    assert caught.value.line is not None
+    with pytest.raises(LimitExceeded, match="more than 20000 templates") as caught:
+        Grammar.from_lark(
+            "start: " + " | ".join(f't{{"x{i}"}}' for i in range(20_010)) + "\nt{p}: p p\n"
+        )
+    assert caught.value.line == 2
+
+
+def test_messages_are_no_longer_than_a_page() -> None:
+    with pytest.raises(GrammarError, match="is not defined") as caught:
+        Grammar.from_lark("start: " + "n" * 100_000)
+    assert len(str(caught.value)) < 2_000
