@@ -159,7 +159,7 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
       bounds.others.push_back({need, entry.token});
     }
     if (!form.closed && need > kLongNeed) {
-      longest.push_back({entry.token, entry.start + top.depth, 0});
+      longest.push_back({entry.token, entry.start + top.depth, need});
     }
   };
   // Entries that need `more` items and one for each character after `from`.
@@ -238,10 +238,10 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
         for (const Entry& entry : trie.entries_from(other)) clear_bit(bits.data(), entry.token);
       }
       if (!form.closed) {
-        const Word* short_ones = index_.at_most_characters(kLongNeed - more).get();
-        for (std::uint32_t token = 0; token < index_.mask_bits(); ++token) {
-          if (get_bit(bits.data(), token) && !get_bit(short_ones, token))
-            longest.push_back({token, 0, 0});
+        for (std::uint32_t e = here.entry_end; e < here.subtree_entry_end; ++e) {
+          const std::uint32_t need = more + trie.characters(e);
+          const std::uint32_t token = trie.entry(e).token;
+          if (need > kLongNeed && get_bit(bits.data(), token)) longest.push_back({token, 0, need});
         }
       }
       by_slack[more].bits = std::move(bits);
@@ -357,10 +357,14 @@ bool Walker::apply_bounded(Place place, const Group& group, std::size_t level, b
   for (const ItemCounts::Taken& taken : bounds.ending) {
     if (form.low <= taken.items && taken.items <= form.high) out.set(taken.token);
   }
-  if (bounds.unsure) walk_plainly(*bounds.unsure, group, level, out);
-  if (bounds.longest) walk_plainly(*bounds.longest, group, level, out);
-  if (mask->rest || !mask->exits.empty() || !mask->left_out.empty()) {
-    const SetId after = machine_.push(form.rest, group.parents);
+  if (bounds.unsure) walk_plainly(*bounds.unsure, group, level, {}, out);
+  const bool leaves = mask->rest || !mask->exits.empty() || !mask->left_out.empty();
+  const SetId after =
+      leaves || bounds.longest ? machine_.push(form.rest, group.parents) : Machine::kEmptySet;
+  // Those end early where what follows begins with what the frame could go on with.
+  if (bounds.longest && goes_on(store_.class_map(store_.row(form.meter)).live, after, level))
+    walk_plainly(*bounds.longest, group, level, {form.high + 1, kUnbounded}, out);
+  if (leaves) {
     walk_after(*mask, {place, form.reference, &form}, after, level, {form.low, form.high}, out);
   }
   if (form.empty) {
@@ -374,13 +378,13 @@ bool Walker::apply_bounded(Place place, const Group& group, std::size_t level, b
 }
 
 // Without frames: `trie` has few tokens, and is part of one.
-void Walker::walk_plainly(const Trie& trie, const Group& group, std::size_t level,
+void Walker::walk_plainly(const Trie& trie, const Group& group, std::size_t level, Filter filter,
                           MaskBuilder& out) {
   Groups& groups = groups_at(level);
   groups.clear();
   groups.items.push_back(group);
   plain_ = true;
-  walk(trie, Trie::kRoot, level, {}, out);
+  walk(trie, Trie::kRoot, level, filter, out);
   plain_ = false;
 }
 

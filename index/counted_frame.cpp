@@ -27,6 +27,8 @@ namespace {
 constexpr unsigned kFewItems = 16;
 // Added to the hash of a wide frame that counts.
 constexpr std::uint64_t kCounting = 2;
+// To find where the letters of a state lead costs as much as to visit so many nodes.
+constexpr std::uint32_t kRegion = 128;
 // What precedes the items is looked for no deeper.
 constexpr std::size_t kLongestPrefix = 8;
 // Bases with at most this many tokens are kept as a list.
@@ -309,7 +311,7 @@ std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& autom
     stack.pop_back();
     const Trie::Node& here = trie.node(at.node);
     const Letters* const letters = trie.letters_below(at.node);
-    if (letters != nullptr && take_region(at, *letters)) continue;
+    if (letters != nullptr && here.subtree_nodes >= kRegion && take_region(at, *letters)) continue;
     if (here.subtree_nodes >= kWideSubtree && !store_.restricted() && take_but_others(at)) continue;
     // Last child first onto the stack, so that nodes are visited in the order they lie in memory.
     for (std::uint32_t child = here.child_end; child-- > here.child_begin;) visit(at, child);

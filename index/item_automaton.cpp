@@ -34,19 +34,21 @@ ItemAutomaton::Place ItemAutomaton::after(std::uint32_t at, std::uint8_t byte) {
     const Term next = store_.step(at, byte);
     return {next, store_.nullable(next), next != kNothing && next != kEmpty};
   }
-  const auto [found, fresh] = after_.try_emplace((std::uint64_t{at} << 8) | byte);
-  Place& place = found->second;
-  if (!fresh) return place;
+  const std::uint64_t key = (std::uint64_t{at} << 8) | byte;
+  if (const auto known = after_.find(key); known != after_.end()) return known->second;
+  // Kept when all is known: a step may meet a limit.
+  Place place;
   machine_.load(at, groups_);
   machine_.close(groups_);
   machine_.step(groups_, byte, next_);
-  if (next_.items.empty()) return place;
-  place.at = set_of(machine_.intern(next_));
-  machine_.close(next_);
-  place.ends = next_.ended;
-  place.goes_on =
-      std::ranges::any_of(next_.items, [](const Group& group) { return group.term != kEmpty; });
-  return place;
+  if (!next_.items.empty()) {
+    place.at = set_of(machine_.intern(next_));
+    machine_.close(next_);
+    place.ends = next_.ended;
+    place.goes_on =
+        std::ranges::any_of(next_.items, [](const Group& group) { return group.term != kEmpty; });
+  }
+  return after_[key] = place;
 }
 
 ItemAutomaton::Edge ItemAutomaton::make(StateId state, std::uint8_t byte) {

@@ -1,4 +1,4 @@
-// Frames with calls, and the rehearsal of a grammar that has them.
+// Frames with calls.
 //
 // What a group (t, K) says before K does not depend on K, also where t calls rules: the tokens
 // inside t, what it calls included, and the remainders of those in which it ends. Such a mask is
@@ -10,10 +10,8 @@
 // Without it, every new set of stacks would be walked anew, some microseconds a node where an
 // operand may begin in eighty ways. But a mask that is used once is dearer than a walk, and schemas
 // are full of places that are met once; so it is for grammars that were written as such, and those
-// are *rehearsed*: before the first text, the terms of all rules are taken for a state each, as far
-// as a budget goes, and with them the masks of regular frames, which take milliseconds.
+// are rehearsed when they are compiled (rehearsal.cpp).
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "index/walk.hpp"
@@ -24,17 +22,6 @@ namespace {
 
 // Remainders of one frame; with more of them it is walked.
 constexpr std::size_t kMostEnds = 4096;
-// A rehearsal's work, in nodes of a study, and as measured in them: a node of a walk, a call
-// entered, a remainder, a term.
-constexpr std::uint64_t kRehearsal = 600'000;
-constexpr std::uint64_t kWalkCost = 10;
-constexpr std::uint64_t kCallCost = 5;
-constexpr std::uint64_t kNotedCost = 2;
-constexpr std::uint64_t kTermCost = 50;
-// That is some 50 ms, and this is the end whatever it was spent on.
-constexpr std::chrono::milliseconds kLongestRehearsal{150};
-// It uses this part of the bounds on terms and stacks at most.
-constexpr std::uint64_t kRehearsalPart = 8;
 constexpr std::size_t kRecursiveBytes = 96;  // of a mask that is kept, its tokens apart
 
 }  // namespace
@@ -237,62 +224,6 @@ void Walker::apply_called(Place place, Term t, std::size_t level, MaskBuilder& o
   // Its own bytes.
   if (!store_.class_map(store_.row(t)).live.empty())
     machine_.add_group(groups, {t, Machine::kBottomSet});
-}
-
-void Walker::rehearse(Term start) {
-  if (store_.remembers() || store_.has_meters()) return;
-  rehearsed_ = true;
-  // Terms of rules go first, then residuals of regular ones.
-  std::vector<Term> queues[2];
-  std::vector<bool> seen;
-  const auto add = [&](Term t) {
-    if (t == kEmpty || t == kNothing) return;
-    if (t >= seen.size()) seen.resize(store_.size());
-    if (seen[t]) return;
-    seen[t] = true;
-    queues[store_.has(t, kHasCall) ? 0 : 1].push_back(t);
-  };
-  std::uint64_t terms = 0;
-  const auto begun = std::chrono::steady_clock::now();
-  const auto room = [&] {
-    const std::size_t frames = machine_.frame_count() + machine_.set_count();
-    const std::uint64_t cost = stats_.walk_nodes * kWalkCost + stats_.study_nodes +
-                               noted_ * kNotedCost + machine_.call_count() * kCallCost +
-                               terms++ * kTermCost;
-    return cost < kRehearsal && std::chrono::steady_clock::now() - begun < kLongestRehearsal &&
-           frames < limits_.max_frames / kRehearsalPart &&
-           store_.size() < limits_.max_terms / kRehearsalPart;
-  };
-  const auto rehearse_term = [&](Term t) {
-    visited_ = 0;
-    scratch_used_ = 0;
-    machine_.begin_step();
-    const Row row = store_.row(t);
-    for (unsigned c = 1; c < row.classes; ++c) add(store_.target(row, c));
-    for (std::size_t i = 0; i < store_.first_calls(t).size(); ++i) {
-      const FirstCall call = store_.first_calls(t)[i];
-      if (call.rule == kDistinct) continue;
-      add(store_.body(call.rule, call.param));
-      add(call.rest);
-    }
-    MaskBuilder& out = take_scratch();
-    Groups& groups = groups_at(0);
-    groups.clear();
-    groups.text = kNoText;
-    groups.items.push_back({t, Machine::kBottomSet});
-    open({&index_.trie(), Trie::kRoot}, 0, {}, out);
-    walk(index_.trie(), Trie::kRoot, 0, {}, out);
-  };
-  add(start);
-  try {
-    for (std::size_t next[2] = {0, 0}; room();) {
-      const std::size_t which = next[0] < queues[0].size() ? 0 : 1;
-      if (next[which] == queues[which].size()) break;
-      rehearse_term(queues[which][next[which]++]);
-    }
-  } catch (const LimitFault&) {
-    // Whoever comes to where it was met will be told.
-  }
 }
 
 }  // namespace grammaton

@@ -60,7 +60,7 @@ struct LengthBounds {
   std::vector<ItemCounts::Taken> others;
   std::vector<ItemCounts::Taken> ending;  // tokens that end exactly at q
   std::unique_ptr<Trie> unsure;           // tokens that have to be walked
-  std::unique_ptr<Trie> longest;          // tokens that need many items and may end early; no q
+  std::unique_ptr<Trie> longest;  // tokens that need many items, so many, and may end early; no q
 };
 
 // A place where a frame ended inside tokens, all of which are continued there.

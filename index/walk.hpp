@@ -62,7 +62,7 @@ class Walker {
   // The tokens allowed in a state.
   FinishedMask mask(State state);
   // Makes what the masks of a grammar with recursion are put together from, for some tens of
-  // milliseconds at most (recursive_frame.cpp). Ends early where a bound is met.
+  // milliseconds at most (rehearsal.cpp). Ends early where a bound is met.
   void rehearse(Term start);
   // Whether that depends on the state's text: not just on its configuration.
   bool by_text() const { return by_text_; }
@@ -168,6 +168,13 @@ class Walker {
                                                        std::size_t level);
   std::shared_ptr<const RecursiveMask> study_recursive(const Trie& trie, const RecursiveKey& key,
                                                        std::size_t level);
+  struct Rehearsal;
+  bool has_room(Rehearsal& work) const;
+  void rehearse_term(Rehearsal& work, Term t);
+  void rehearse_state(Rehearsal& work, State state);
+  std::uint64_t shape(std::span<const Group> groups);
+  std::uint64_t shape(SetId parents, unsigned depth);
+  Term shape_of(Term t);
   void note_end(Place place, const Groups& closed, Filter filter);
   bool goes_on(const ByteSet& left_out, SetId parents, std::size_t level);
 
@@ -252,7 +259,8 @@ class Walker {
                                      const std::function<std::uint32_t(Term, Term)>& distance,
                                      bool extensible, bool going_on);
   std::shared_ptr<FrameMask> measure_going_on(Place place, const Bounded& form);
-  void walk_plainly(const Trie& trie, const Group& group, std::size_t level, MaskBuilder& out);
+  void walk_plainly(const Trie& trie, const Group& group, std::size_t level, Filter filter,
+                    MaskBuilder& out);
   Term normalised(Term t);
   bool is_text(Term t);
   bool normalise_all(std::span<Term> parts);

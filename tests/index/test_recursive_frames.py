@@ -61,3 +61,21 @@ def test_masks_are_prefixes(
         assert matcher.accept(token)
         assert plain.accept(token)
         text += tokens[token]
+
+
+def test_states_near_the_start_are_rehearsed() -> None:
+    """What follows a run of items inside its rules has been studied before the first text."""
+    grammar = Grammar.from_gbnf(
+        'root ::= piece{0,7}\npiece ::= "a" [ab] ("a" | " " [ab]{2,4})? | "b" | " " root "b"'
+    )
+    constraint = compile(grammar, VOCABULARIES[0])
+    matcher = constraint.matcher()
+    matcher.mask()
+    before = constraint.stats()
+    for letter in ("a", "b", " ", "a", "b", "b"):
+        assert matcher.accept(TEXTS.index(letter.encode()))
+        matcher.mask()
+    after = constraint.stats()
+    assert after["mask_misses"] > before["mask_misses"]
+    assert after["frames_made"] == before["frames_made"]
+    assert after["study_nodes"] == before["study_nodes"]
