@@ -87,6 +87,7 @@ class _Printer:
 
     def _name_rules(self, rules: Sequence[int], root: int | None) -> None:
         taken = {"start", *RESERVED}
+        counts: dict[str, int] = {}
         if root is not None:
             self._names[root] = "start"
         for rule in rules:
@@ -94,10 +95,11 @@ class _Printer:
                 continue
             wanted = re.sub(r"\W", "_", self._store.rule_name(rule), flags=re.ASCII) or "_"
             wanted = "_" + wanted if wanted[0].isdigit() else wanted
-            name, count = wanted, 1
+            name, count = wanted, counts.get(wanted, 1)
             while name in taken:
                 count += 1
                 name = f"{wanted}_{count}"
+            counts[wanted] = count
             taken.add(name)
             self._names[rule] = name
 
@@ -263,14 +265,18 @@ class _Printer:
 
     def _concatenation(self, parts: Sequence[int]) -> tuple[str, int]:
         operands: list[tuple[str, int]] = []
-        for part in parts:
+        inside: list[str] = []  # of literals in a row, which are one
+        for part in [*parts, None]:
             if part == self._store.EMPTY:
                 continue
-            text, level = self._operand(part, _PREFIX)
-            last = operands[-1][0] if operands else " "
-            if text[0] == '"' == text[-1] and last[0] == '"' == last[-1]:
-                operands[-1] = last[:-1] + text[1:], _ATOM
-            else:
+            text, level = (" ", 0) if part is None else self._operand(part, _PREFIX)
+            if text[0] == '"' == text[-1]:
+                inside.append(text[1:-1])
+                continue
+            if inside:
+                operands.append(('"' + "".join(inside) + '"', _ATOM))
+                inside = []
+            if part is not None:
                 operands.append((text, level))
         if len(operands) == 1:
             return operands[0]

@@ -53,6 +53,7 @@ class _Printer:
         self._texts: dict[int, tuple[str, int]] = {}
         self._names: dict[int, str] = {}
         self._taken: set[str] = set()
+        self._counts: dict[str, int] = {}
         self._queue: list[int] = []
 
     def grammar(self, start: int) -> str:
@@ -80,10 +81,11 @@ class _Printer:
     def _name(self, rule: int) -> str:
         if rule not in self._names:
             wanted = re.sub("[^A-Za-z0-9]+", "-", self._store.rule_name(rule)).strip("-") or "rule"
-            name, count = wanted, 1
+            name, count = wanted, self._counts.get(wanted, 1)
             while name in self._taken:
                 count += 1
                 name = f"{wanted}-{count}"
+            self._counts[wanted] = count
             self._taken.add(name)
             self._names[rule] = name
             self._queue.append(rule)
@@ -161,13 +163,16 @@ class _Printer:
 
     def _sequence(self, parts: list[int]) -> str:
         items: list[str] = []
-        for part in parts:
-            text = self._operand(part, _SEQUENCE)
-            if items and text[0] == '"' == text[-1] and items[-1][0] == '"' == items[-1][-1]:
-                items[-1] = items[-1][:-1] + text[1:]
-            else:
-                items.append(text)
-        return " ".join(items)
+        inside: list[str] = []  # of literals in a row, which are one
+        for text in [*(self._operand(part, _SEQUENCE) for part in parts), " "]:
+            if text[0] == '"' == text[-1]:
+                inside.append(text[1:-1])
+                continue
+            if inside:
+                items.append('"' + "".join(inside) + '"')
+                inside = []
+            items.append(text)
+        return " ".join(items[:-1])
 
 
 def _tokens(
