@@ -109,6 +109,8 @@ class _Lowering:
         self._plain_nodes: dict[int, bool] = {}
         """By the identity of nodes, which the rules keep alive."""
         self._small: set[str] = set()
+        self._without_recursion: set[str] = set()
+        """The rules of which that was made sure."""
         self._inheriting = _with_margins(self._rules)
         self._indents: dict[tuple[str, int, int], int] = {}
         order, self._recursive = _dependency_order(self._rules)
@@ -353,13 +355,12 @@ class _Lowering:
 
     def _check_without_recursion(self, node: Without) -> None:
         self._check_without_tokens(node, node)
-        seen: set[str] = set()
         queue = [ref.name for ref in mentions(node)]
         while queue:
             name = queue.pop()
-            if name in seen:
+            if name in self._without_recursion:
                 continue
-            seen.add(name)
+            self._without_recursion.add(name)
             if name in self._recursive:
                 raise node.source.error(
                     f"- takes expressions without recursion, and {name} is recursive",

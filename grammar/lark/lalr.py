@@ -17,9 +17,11 @@ Cost: Lark's, some milliseconds for small grammars and half a second for Python'
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from grammaton._core import LalrTables
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from grammaton.grammar.lark.nodes import Span
 
 _END = "$END"
+
+_LARK_LOCK = Lock()
+"""While Lark reads a grammar."""
 
 # What LalrTables takes of a scanner and of a parser state.
 _Scanner = tuple[list[int], list[tuple[int, list[int]]]]
@@ -69,18 +74,32 @@ def _read(text: str, start: str, lexer: str, import_paths: Sequence[str | PathLi
             'parser="lalr" takes its tables from the package lark: pip install grammaton[lark]'
         ) from None
     try:
-        return lark.Lark(
-            text,
-            parser="lalr",
-            lexer=lexer,
-            start=start,
-            import_paths=[fspath(path) for path in import_paths],
-            source_path=str(Path.cwd() / "grammar.lark"),
-        )
+        with _without_warnings():
+            return lark.Lark(
+                text,
+                parser="lalr",
+                lexer=lexer,
+                start=start,
+                import_paths=[fspath(path) for path in import_paths],
+                source_path=str(Path.cwd() / "grammar.lark"),
+            )
     except (LarkError, re.error, RecursionError, AssertionError, ValueError, OSError) as error:
         raise GrammarError(f"Lark refuses the grammar: {error}") from error
-    except AttributeError as error:  # of interegular, where a terminal with \b may collide
-        raise GrammarError(f"Lark fails on the grammar: {error}") from error
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Keeps Lark from comparing each two regular expressions, which it does where interegular is
+    installed, to warn of texts that both match: minutes for a thousand of them."""
+    import lark.lexer
+
+    with _LARK_LOCK:
+        known = lark.lexer.has_interegular
+        lark.lexer.has_interegular = False
+        try:
+            yield
+        finally:
+            lark.lexer.has_interegular = known
 
 
 class _Tables:
