@@ -27,8 +27,9 @@ constexpr std::uint64_t kCallCost = 5;
 constexpr std::uint64_t kNotedCost = 2;
 constexpr std::uint64_t kTermCost = 50;
 constexpr std::uint64_t kStepCost = 5;
-// That is some 50 ms, and this is the end whatever it was spent on.
-constexpr std::chrono::milliseconds kLongestRehearsal{150};
+// That is some 50 ms, and this is the end whatever it was spent on: late, since on a busy machine
+// time passes without work.
+constexpr std::chrono::milliseconds kLongestRehearsal{250};
 // It uses this part of the bounds on terms and stacks at most.
 constexpr std::uint64_t kRehearsalPart = 8;
 // So many states at most, each some 5 to 20 us.
@@ -61,6 +62,13 @@ struct Walker::Rehearsal {
 void Walker::rehearse(Term start) {
   if (store_.remembers() || store_.has_meters()) return;
   rehearsed_ = true;
+  rehearse_all(start);
+  // The next large block that is asked for, mostly that of the first mask, would wait 0.3 ms for
+  // the allocator to put together what was freed.
+  studied_ = std::vector<Word>(index_.words());
+}
+
+void Walker::rehearse_all(Term start) {
   Rehearsal work;
   work.add(store_, start);
   const State first = machine_.start(start);

@@ -169,6 +169,7 @@ class Walker {
   std::shared_ptr<const RecursiveMask> study_recursive(const Trie& trie, const RecursiveKey& key,
                                                        std::size_t level);
   struct Rehearsal;
+  void rehearse_all(Term start);
   bool has_room(Rehearsal& work) const;
   void rehearse_term(Rehearsal& work, Term t);
   void rehearse_state(Rehearsal& work, State state);
