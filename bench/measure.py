@@ -127,7 +127,7 @@ class Worker:
         self._vocabulary_seconds = time.process_time() - start
 
     def shared(self, walk: Walk) -> dict[str, Any]:
-        """Times of a fresh constraint on the shared vocabulary, of a second walk, of another one."""
+        """Times of a fresh constraint, of a second walk on it, and of another fresh one."""
         assert self._peer is not None
         constraint, first, steps = self._timed(self._peer, walk)
         again = timed_steps(self._peer.start(constraint, self._out), walk.token_ids)
