@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "index/item_automaton.hpp"
+#include "index/item_counts.hpp"
 #include "index/path_states.hpp"
 #include "index/remainders.hpp"
 #include "index/walk.hpp"
@@ -33,30 +34,6 @@ constexpr std::uint32_t kRegion = 128;
 constexpr std::size_t kLongestPrefix = 8;
 // Bases with at most this many tokens are kept as a list.
 constexpr std::size_t kSparseTokens = 192;
-// So few tokens between two counted bases are listed. A base for each number of items was half a
-// megabyte, most of a hexadecimal frame's 0.7 ms.
-constexpr std::size_t kListedCounts = 128;
-// After so many bases twice as many tokens are listed, and so on. No real vocabulary has so many.
-constexpr std::size_t kManyCountedBases = 32;
-
-// ItemCounts::at_most of tokens sorted so.
-std::vector<ItemCounts::AtMost> at_most(const std::vector<ItemCounts::Taken>& inside,
-                                        std::size_t words) {
-  std::vector<ItemCounts::AtMost> made;
-  std::vector<Word> bits(words, 0);
-  std::size_t since = 0;
-  for (std::size_t next = inside.size(); next > 0; --next) {
-    const ItemCounts::Taken& taken = inside[next - 1];
-    set_bit(bits.data(), taken.token);
-    ++since;
-    if (since < kListedCounts << made.size() / kManyCountedBases ||
-        (next > 1 && inside[next - 2].items == taken.items))
-      continue;
-    made.push_back({taken.items, copy_bits(bits)});
-    since = 0;
-  }
-  return made;
-}
 
 }  // namespace
 
@@ -225,13 +202,10 @@ std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& autom
   std::vector<Word>& bits = studied_;
   bits.assign(index_.words(), 0);
   ItemCounts counts;
-  counts.inside.reserve(trie.entries_from(place.node).size());
+  CountedTokens& inside = counted_tokens_;
+  inside.clear();
   std::vector<Leaving> exits;
   std::vector<Visit> stack{{place.node, ItemAutomaton::kStart, 0}};
-  const auto take = [&](const Entry& entry, std::uint32_t items) {
-    set_bit(bits.data(), entry.token);
-    counts.inside.push_back({items, entry.token});
-  };
   const auto visit = [&](const Visit& at, std::uint32_t child) {
     const std::uint8_t byte = trie.byte(child);
     const Trie::Node& below = trie.node(child);
@@ -250,7 +224,7 @@ std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& autom
     count_nodes(stats_.study_nodes);
     const Visit next{child, edge.to, at.items + edge.items};
     if (const std::uint32_t more = automaton.token_end(edge.to); more != kNone) {
-      for (const Entry& entry : trie.entries_at(child)) take(entry, next.items + more);
+      for (const Entry& entry : trie.entries_at(child)) inside.take(next.items + more, entry.token);
     }
     if (below.child_begin == below.child_end) return;
     if (automaton.open()) {
@@ -263,12 +237,8 @@ std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& autom
   const auto take_run = [&](const Visit& at, std::uint32_t begin, std::uint32_t end,
                             std::uint32_t each) {
     const std::uint32_t before = trie.node(at.node).characters;
-    Word* const words = bits.data();
-    for (std::uint32_t e = begin; e < end; ++e) {
-      const std::uint32_t token = trie.entry(e).token;
-      set_bit(words, token);
-      counts.inside.push_back({at.items + each * (trie.characters(e) - before), token});
-    }
+    for (std::uint32_t e = begin; e < end; ++e)
+      inside.take(at.items + each * (trie.characters(e) - before), trie.entry(e).token);
   };
   const auto take_region = [&](const Visit& at, const Letters& letters) {
     if (store_.restricted() && !letters.only_ascii()) return false;
@@ -281,9 +251,18 @@ std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& autom
     return false;
   };
   std::vector<std::uint32_t> others;
+  std::vector<Word> cut;
   const auto take_but_others = [&](const Visit& at) {
-    const Letters* const kept = automaton.counted(at.state, Trie::common_letters());
-    if (kept == nullptr || !trie.find_others(at.node, *kept, others)) return false;
+    const ItemAutomaton::Counting* const kept = automaton.counted(at.state, Trie::common_letters());
+    if (kept == nullptr) return false;
+    const bool whole = at.node == Trie::kRoot && &trie == &index_.trie() &&
+                       index_.cut(kept->letters, kept->live, cut, others);
+    if (!whole && !trie.find_others(at.node, kept->letters, others)) return false;
+    if (whole) {
+      for (const std::uint32_t other : others)
+        for (const Entry& entry : trie.entries_from(other)) clear_bit(cut.data(), entry.token);
+      inside.take_characters(at.items, std::move(cut));
+    }
     const Trie::Node& here = trie.node(at.node);
     std::uint32_t done = here.entry_end;
     PathStates<Visit> path(at);
@@ -294,7 +273,7 @@ std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& autom
     };
     for (const std::uint32_t other : others) {
       const Trie::Node& below = trie.node(other);
-      take_run(at, done, below.entry_begin, 1);
+      if (!whole) take_run(at, done, below.entry_begin, 1);
       done = below.subtree_entry_end;
       const Entry& first = trie.entry(below.entry_begin);
       const auto text =
@@ -303,7 +282,7 @@ std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& autom
       if (!automaton.complete()) return true;
       if (path.states().back().state != ItemAutomaton::kDead) visit(path.states().back(), other);
     }
-    take_run(at, done, here.subtree_entry_end, 1);
+    if (!whole) take_run(at, done, here.subtree_entry_end, 1);
     return true;
   };
   while (!stack.empty() && automaton.complete()) {
@@ -318,16 +297,17 @@ std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& autom
   }
   if (!automaton.complete()) return nullptr;
 
+  inside.add_to(bits);
   auto mask = std::make_shared<FrameMask>();
   Remainders remainders(trie, bits.data(), true, going_on);
   for (const auto& [at, closed] : exits)
     remainders.add_exit(at.node, closed ? ByteSet{} : automaton.live(at.state), at.items);
   remainders.finish(*mask, [this](std::uint32_t token) { return index_.token(token); });
   if (going_on) return mask;
-  sort_by_items(counts.inside);
-  if (counts.inside.size() + counts.ending.size() > kSparseTokens) {
+  const bool dense = inside.size() + counts.ending.size() > kSparseTokens;
+  inside.finish(counts, dense);
+  if (dense) {
     mask->dense = copy_bits(bits);
-    counts.at_most = at_most(counts.inside, index_.words());
   } else {
     for (const ItemCounts::Taken& taken : counts.inside) mask->sparse.push_back(taken.token);
     for (const ItemCounts::Taken& taken : counts.ending) mask->sparse.push_back(taken.token);

@@ -194,16 +194,18 @@ bool ItemAutomaton::counts(StateId state, const Letters& letters, std::uint32_t 
   return complete_;
 }
 
-const Letters* ItemAutomaton::counted(StateId state, const Letters& wanted) {
+const ItemAutomaton::Counting* ItemAutomaton::counted(StateId state, const Letters& wanted) {
   const auto [found, fresh] = counted_.try_emplace(state);
-  std::optional<Letters>& kept = found->second;
+  std::optional<Counting>& kept = found->second;
   if (!fresh) return kept ? &*kept : nullptr;
   if (ends_inside(state) || !wanted.within(row(state, 1, false).live)) return nullptr;
-  Letters letters = row(state, 1, true).live;
+  Counting counting{row(state, 1, true).live, closing_};
+  Letters& letters = counting.letters;
   std::vector<StateId> reached{state};
   for (std::size_t i = 0; i < reached.size() && wanted.within(letters); ++i) {
     const LetterRow& from = row(reached[i], 1, true);
     letters.keep(from.live);
+    counting.live = counting.live | live(reached[i]);
     for (const LetterEdge& edge : from.edges) {
       if (!letters.meets(edge.over) || std::ranges::find(reached, edge.to) != reached.end())
         continue;
@@ -215,7 +217,7 @@ const Letters* ItemAutomaton::counted(StateId state, const Letters& wanted) {
       }
     }
   }
-  if (complete_ && wanted.within(letters)) kept = letters;
+  if (complete_ && wanted.within(letters)) kept = counting;
   return kept ? &*kept : nullptr;
 }
 

@@ -62,8 +62,12 @@ class ItemAutomaton {
   // Whether any text of these letters stays inside, and each of them begins `items` more, 0 or 1,
   // none of them ending the run.
   bool counts(StateId state, const Letters& letters, std::uint32_t items);
+  struct Counting {
+    Letters letters;
+    ByteSet live;  // bytes on which the state lives, or one that they lead to; closing ones, too
+  };
   // Letters of which that is so, with one item each; null when not of all that are `wanted`.
-  const Letters* counted(StateId state, const Letters& wanted);
+  const Counting* counted(StateId state, const Letters& wanted);
   std::size_t memory() const { return states_.size() * sizeof(State); }
 
  private:
@@ -116,7 +120,7 @@ class ItemAutomaton {
   std::unordered_map<std::uint64_t, Place> after_;  // by place and byte, where X calls rules
   std::deque<LetterRow> rows_;                      // two a state: of no item a letter, and of one
   std::map<std::array<std::uint32_t, 4>, Edge> over_all_;
-  std::unordered_map<StateId, std::optional<Letters>> counted_;
+  std::unordered_map<StateId, std::optional<Counting>> counted_;
   std::unordered_map<StateId, ByteSet> live_;
   std::vector<StateId> reached_;  // of counts(), for its memory
   Groups groups_;

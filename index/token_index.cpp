@@ -1,6 +1,7 @@
 #include "index/token_index.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace grammaton {
@@ -88,6 +89,7 @@ TokenIndex::TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordina
     const auto token = static_cast<std::uint32_t>(id);
     return matches_text(token) ? this->token(token) : std::string_view();
   });
+  count_characters();
   measure_spelling();
 }
 
@@ -182,33 +184,27 @@ void TokenIndex::measure_spelling() {
   spelling_.joined = normalise_ranges(std::move(joined));
 }
 
-void TokenIndex::count_characters() const {
+void TokenIndex::count_characters() {
   const auto entries = static_cast<std::uint32_t>(trie_->node(Trie::kRoot).subtree_entry_end);
-  std::vector<std::vector<std::uint32_t>> of_count(kReadyCharacters + 1);
+  std::array<std::shared_ptr<Word[]>, kReadyCharacters + 1> of_count;
   for (std::uint32_t e = 0; e < entries; ++e) {
     const std::uint32_t count = trie_->characters(e);
-    if (count <= kReadyCharacters) {
-      of_count[count].push_back(trie_->entry(e).token);
-    } else {
+    if (count > kReadyCharacters) {
       longer_tokens_.push_back({count, trie_->entry(e).token});
+      continue;
     }
+    if (of_count[count] == nullptr) of_count[count].reset(new Word[words()]());
+    set_bit(of_count[count].get(), trie_->entry(e).token);
   }
   sort_by_items(longer_tokens_);
-  std::vector<Word> bits(words(), 0);
-  for (const std::vector<std::uint32_t>& tokens : of_count) {
-    for (const std::uint32_t token : tokens) set_bit(bits.data(), token);
-    at_most_characters_.push_back(copy_bits(bits));
+  if (of_count[0] == nullptr) of_count[0].reset(new Word[words()]());
+  at_most_characters_.push_back(of_count[0]);
+  for (std::size_t count = 1; count <= kReadyCharacters; ++count) {
+    const Bits& fewer = at_most_characters_.back();
+    Word* const tokens = of_count[count].get();
+    for (std::size_t i = 0; tokens != nullptr && i < words(); ++i) tokens[i] |= fewer[i];
+    at_most_characters_.push_back(tokens == nullptr ? fewer : Bits(of_count[count]));
   }
-}
-
-const Bits& TokenIndex::at_most_characters(std::size_t count) const {
-  std::call_once(counted_, [this] { count_characters(); });
-  return at_most_characters_[count];
-}
-
-const std::vector<ItemCounts::Taken>& TokenIndex::longer_tokens() const {
-  std::call_once(counted_, [this] { count_characters(); });
-  return longer_tokens_;
 }
 
 std::shared_ptr<const FrameMask> TokenIndex::find(const Key& key) const {

@@ -33,10 +33,12 @@ struct ItemCounts {
     std::uint32_t items;  // begun, an unfinished last one included
     std::uint32_t token;
   };
-  std::vector<Taken> inside;  // tokens that stay in X*, by items, descending
+  // Tokens that stay in X*, by items, descending, but for those that `at_most` begins with.
+  std::vector<Taken> inside;
   std::vector<Taken> ending;  // tokens that end exactly at the frame's end
-  // Bits of those with at most so many items, at a few numbers of them, ascending: what lies
-  // between two is soon listed. Empty where `inside` is short.
+  // Bits of all that stay with at most so many items, at a few numbers of them, ascending. The
+  // tokens of such a number are not in `inside`, those of numbers between two are. Empty where
+  // the tokens are few.
   struct AtMost {
     std::uint32_t items;
     Bits tokens;
@@ -110,9 +112,9 @@ class TokenIndex {
   bool cut(const Letters& kept, const ByteSet& live, std::vector<Word>& bits,
            std::vector<std::uint32_t>& others) const;
   // The tokens of at most so many characters, up to kReadyCharacters.
-  const Bits& at_most_characters(std::size_t count) const;
+  const Bits& at_most_characters(std::size_t count) const { return at_most_characters_[count]; }
   // The others, with their numbers of characters, descending.
-  const std::vector<ItemCounts::Taken>& longer_tokens() const;
+  const std::vector<ItemCounts::Taken>& longer_tokens() const { return longer_tokens_; }
   static constexpr std::size_t kReadyCharacters = 32;
 
   struct Key {
@@ -139,7 +141,7 @@ class TokenIndex {
     }
   };
   void measure_spelling();
-  void count_characters() const;
+  void count_characters();
   void make_room(std::size_t bytes);
 
   std::vector<std::string> tokens_;
@@ -153,9 +155,8 @@ class TokenIndex {
   std::vector<Word> text_bits_;
   CharacterTokens with_character_;
   SharedBits shared_bits_;
-  mutable std::once_flag counted_;  // guards the two below, made when first asked for
-  mutable std::vector<Bits> at_most_characters_;
-  mutable std::vector<ItemCounts::Taken> longer_tokens_;
+  std::vector<Bits> at_most_characters_;
+  std::vector<ItemCounts::Taken> longer_tokens_;
 
   mutable std::mutex mutex_;
   std::unordered_map<Key, std::shared_ptr<const FrameMask>, KeyHasher> cache_;

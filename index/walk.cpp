@@ -41,6 +41,7 @@ Walker::Walker(Machine& machine, TokenIndex& index, const Limits& limits)
       index_(index),
       limits_(limits),
       suspects_(index.words(), index.shared_bits()),
+      counted_tokens_(index),
       keeping_(store_, static_cast<std::uint32_t>(index.longest_token())) {}
 
 Groups& Walker::groups_at(std::size_t level) {

@@ -31,6 +31,7 @@
 
 #include "automata/machine.hpp"
 #include "index/item_automaton.hpp"
+#include "index/item_counts.hpp"
 #include "index/keeping.hpp"
 #include "index/spellings.hpp"
 #include "index/token_index.hpp"
@@ -294,7 +295,8 @@ class Walker {
   std::deque<Groups> levels_;
   std::deque<MaskBuilder> scratch_;
   std::size_t scratch_used_ = 0;
-  std::vector<Word> studied_;  // the frame mask under way
+  std::vector<Word> studied_;     // the frame mask under way
+  CountedTokens counted_tokens_;  // and its counts
   std::unordered_map<FrameKey, std::shared_ptr<const FrameMask>, FrameKeyHasher> frames_;
   std::size_t frame_bytes_ = 0;
   // What follows in the tokens below a node, by the parents: `term` of the key is a set.
