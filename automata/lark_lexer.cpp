@@ -435,10 +435,15 @@ LarkLexer::Move LarkLexer::make_move(LexId lex, unsigned byte, ContextId after) 
   // Keywords matter for a match to come.
   const bool going_on =
       std::ranges::any_of(threads, [](const Thread& thread) { return thread.place != kSlot; });
+  // Those that are complete have had their say: a name that is just a keyword goes on like any
+  // name.
+  std::vector<std::uint32_t> open;
+  for (std::size_t i = 0; going_on && i < trackers.size(); i += 2) {
+    if (source_->program[trackers[i]].op != Op::Match)
+      open.insert(open.end(), {trackers[i], trackers[i + 1]});
+  }
   Move move;
-  move.next =
-      intern(scanner, false,
-             tracker_pool_.intern(going_on ? trackers : std::vector<std::uint32_t>{}), threads);
+  move.next = intern(scanner, false, tracker_pool_.intern(open), threads);
   move.decided = !threads.empty() && threads[0].place == kSlot && threads[0].duties == 0;
   move.origins = static_cast<std::uint32_t>(origins_.size());
   move.count = static_cast<std::uint32_t>(origins.size());

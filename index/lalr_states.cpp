@@ -1,10 +1,11 @@
 #include "index/lalr_states.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <tuple>
 #include <unordered_map>
+
+#include "index/thread_time.hpp"
 
 namespace grammaton {
 
@@ -12,11 +13,15 @@ namespace {
 
 // Smaller subtrees are walked at once: a lexeme mask costs about as much.
 constexpr std::uint32_t kShortLexeme = 192;
+// Smaller than so where a lexeme begins: that was rehearsed, and no bits are kept apart for a slot.
+constexpr std::uint32_t kShortFresh = 16;
 // Groups with fewer tokens than one in this many words are kept as a list.
 constexpr std::size_t kSparse = 8;
-// Bounds on what is made before the first text: lexeme masks, and nodes visited for them.
+// Bounds on what is made before the first text: scanners that are begun with, nodes visited for
+// lexeme masks, and what a mask costs, in nodes.
 constexpr std::size_t kMostRehearsed = 512;
-constexpr std::uint64_t kRehearsal = 1'000'000;
+constexpr std::uint64_t kRehearsal = 500'000;
+constexpr std::uint64_t kMaskCost = 20;
 constexpr std::chrono::milliseconds kLongestRehearsal{150};
 
 }  // namespace
@@ -308,28 +313,68 @@ LalrStates::LalrStates(std::shared_ptr<const LalrSource> source, TokenIndex& ind
   rehearse();
 }
 
-// Lexeme masks that texts soon ask for: where a lexeme begins, then a few bytes on.
+// Lexeme masks that texts soon ask for: where a lexeme begins, and what is left of tokens in which
+// it ends, by the scanners that may read on there; then those a few bytes on; then what is left of
+// tokens after these.
 void LalrStates::rehearse() {
   LarkLexer& lexer = machine_.lexer();
-  std::vector<LexId> queue;
-  std::set<LexId> seen;
-  const auto add = [&](LexId lex) {
-    if (lex != LarkLexer::kDeadLex && !lexer.waits(lex) && seen.insert(lex).second)
-      queue.push_back(lex);
+  const LalrSource& source = machine_.source();
+  struct Place {
+    std::shared_ptr<const Trie> rest;  // null: the vocabulary's
+    LexId lex;
+    ContextId context;
+    std::uint32_t scanner;  // where a lexeme begins; kNone elsewhere
   };
-  const auto begun = std::chrono::steady_clock::now();
+  enum Rank : std::uint8_t { Begins, Inside, Later };
+  std::vector<Place> queues[3];
+  std::size_t done[3] = {0, 0, 0};
+  std::set<MaskKey> seen;
+  const auto add = [&](Rank rank, const Place& place) {
+    const std::uint64_t trie = (place.rest ? *place.rest : index_.trie()).uid();
+    if (place.lex != LarkLexer::kDeadLex && !lexer.waits(place.lex) &&
+        seen.insert({trie, Trie::kRoot, place.lex, place.context}).second)
+      queues[rank].push_back(place);
+  };
+  std::vector<std::set<std::uint32_t>> after(source.names.size());  // scanners, by terminal
+  for (const LalrSource::State& state : source.states) {
+    for (Terminal t = 0; t < source.names.size(); ++t) {
+      if (state.actions[t] > 0)
+        after[t].insert(source.states[static_cast<std::size_t>(state.actions[t]) - 1].scanner);
+    }
+  }
+  const auto rehearse_one = [&](Rank rank, const Place& place) {
+    if (lexer.has_threads(place.lex)) {
+      const Trie& trie = place.rest ? *place.rest : index_.trie();
+      const auto mask = lexeme_mask({trie, Trie::kRoot}, place.lex, place.context);
+      for (const Exit& exit : mask->exits) {
+        if (!exit.rest || !exit.origin.is_new || exit.rest->size() < kShortFresh) continue;
+        const auto read_on = [&](std::uint32_t scanner) {
+          add(rank == Begins ? Begins : Later,
+              {exit.rest, lexer.fresh(scanner, exit.context), exit.context, scanner});
+        };
+        if (!exit.origin.ignored) {
+          for (const std::uint32_t scanner : after[exit.origin.value]) read_on(scanner);
+        } else if (place.scanner != kNone) {
+          read_on(place.scanner);
+        }
+      }
+    }
+    if (place.rest) return;
+    for (const unsigned byte : lexer.representatives(place.lex))
+      add(Inside, {nullptr, lexer.move(place.lex, byte, lexer.after(0, byte)).next, 0, kNone});
+  };
+  const auto begun = thread_time();
   try {
-    const std::size_t scanners = machine_.source().scanners.size();
+    const std::size_t scanners = source.scanners.size();
     for (std::uint32_t scanner = 0; scanner < scanners && scanner < kMostRehearsed; ++scanner)
-      add(lexer.fresh(scanner, 0));
-    for (std::size_t i = 0; i < queue.size() && i < kMostRehearsed; ++i) {
-      if (stats_.study_nodes > kRehearsal ||
-          std::chrono::steady_clock::now() - begun > kLongestRehearsal)
-        break;
-      const LexId lex = queue[i];
-      if (lexer.has_threads(lex)) lexeme_mask({index_.trie(), Trie::kRoot}, lex, 0);
-      for (const unsigned byte : lexer.representatives(lex))
-        add(lexer.move(lex, byte, lexer.after(0, byte)).next);
+      add(Begins, {nullptr, lexer.fresh(scanner, 0), 0, scanner});
+    while (stats_.study_nodes + stats_.frames_made * kMaskCost < kRehearsal &&
+           thread_time() - begun < kLongestRehearsal) {
+      std::size_t rank = 0;
+      while (rank < 3 && done[rank] == queues[rank].size()) ++rank;
+      if (rank == 3) break;
+      const Place place = queues[rank][done[rank]++];
+      rehearse_one(static_cast<Rank>(rank), place);
     }
   } catch (const LimitFault&) {
     // Whoever comes to where it was met will be told.
@@ -412,8 +457,9 @@ void LalrStates::walk(Place place, CoreId core, ContextId context, MaskBuilder& 
   const Trie::Node& here = place.trie.node(place.node);
   if (here.child_begin == here.child_end) return;
   const LexId lex = machine_.lex(core);
-  if (here.subtree_nodes < kShortLexeme || machine_.slots(core) > 1 ||
-      machine_.lexer().waits(lex)) {
+  const std::uint32_t least =
+      machine_.slots(core) == 0 && place.node == Trie::kRoot ? kShortFresh : kShortLexeme;
+  if (here.subtree_nodes < least || machine_.slots(core) > 1 || machine_.lexer().waits(lex)) {
     descend(place, core, context, out);
   } else {
     apply(*lexeme_mask(place, lex, context), place, core, context, out);

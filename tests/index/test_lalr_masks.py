@@ -173,3 +173,35 @@ def test_a_real_vocabulary(vocabulary: Vocabulary, lexer: Lexer) -> None:
         assert matcher.accept_bytes(closing[0])
         text += closing[0]
     parser.parse(text.decode())
+
+
+def test_what_is_left_after_a_terminal_is_known_before_the_first_text() -> None:
+    """By the scanners that may read on; a keyword goes on like any name once it is complete."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    tokens = [bytes([byte]) for byte in range(256)]
+    tokens += [f"{a}{b}{c}".encode() for a in letters for b in "aeiou" for c in "nrst"]
+    tokens += [f";{a}{b}".encode() for a in letters for b in letters]
+    tokens += [b"return", b"while", b"ifs", b"\n  ", b""]
+    vocabulary = Vocabulary(tokens, eos_token_ids=len(tokens) - 1)
+    grammar = Grammar.from_lark(
+        r"""
+        start: statement+
+        statement: "return" NAME ";" | "while" NAME ";" | "while" "(" NAME ")" statement | NAME ";"
+        NAME: /[a-z]+/
+        %ignore /[ \n]+/
+        """,
+        parser="lalr",
+    )
+    constraint = compile(grammar, vocabulary)
+    matcher = constraint.matcher()
+    prefix = b""
+    for text in (b"return", b"\n  ", b"a", b";", b"while", b"(", b"b", b")", b"b", b";"):
+        before = constraint.stats()
+        mask = mask_to_ids(matcher.mask())
+        after = constraint.stats()
+        assert after["frames_made"] == before["frames_made"], prefix
+        assert after["walk_nodes"] - before["walk_nodes"] < 100, prefix
+        for i in random.Random(0).sample(range(len(tokens) - 1), 200):
+            assert (i in mask) == grammar.accepts_prefix(prefix + tokens[i]), prefix + tokens[i]
+        assert matcher.accept_bytes(text)
+        prefix += text
