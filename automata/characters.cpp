@@ -50,7 +50,7 @@ bool CharacterMachine::is_final(State state) {
   Groups groups;
   machine_->begin_step();
   machine_->load(state, groups);
-  machine_->close(groups);
+  machine_->close_pops(groups);
   return groups.ended;
 }
 
@@ -138,8 +138,9 @@ State CharacterMachine::step(State state, std::uint32_t code_point) {
   machine_->begin_step();
   machine_->load(state, groups);
   for (const char c : text) {
-    machine_->close(groups);
-    machine_->step(groups, static_cast<unsigned char>(c), next);
+    const auto byte = static_cast<unsigned char>(c);
+    machine_->close(groups, ByteSet::of(byte));
+    machine_->step(groups, byte, next);
     std::swap(groups, next);
   }
   return machine_->intern(groups);

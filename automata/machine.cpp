@@ -15,9 +15,6 @@ constexpr int kFewFrames = 4;
 constexpr std::size_t kFewGroups = 16;
 // From here on it pays to remember the continuations of a part of a set.
 constexpr std::uint64_t kManyLinks = 16;
-// As many groups of closed sets are remembered: 2 MiB.
-constexpr std::size_t kMostClosedGroups = 262'144;
-constexpr std::uint32_t kAskedOnce = kNone - 1;
 
 }  // namespace
 
@@ -346,143 +343,6 @@ Machine::TermFacts& Machine::facts(Term term) {
   return term_facts_[term];
 }
 
-// The longest chain of first calls from `term`: a body ranks below every term that calls it first.
-std::uint32_t Machine::rank(Term term) {
-  if (facts(term).rank != kNone) return facts(term).rank;
-  struct Place {
-    Term term;
-    std::size_t next_call;
-    std::uint32_t rank;
-  };
-  std::vector<Place> path{{term, 0, 0}};
-  for (;;) {
-    Place& here = path.back();
-    if (here.next_call < store_.first_calls(here.term).size()) {
-      const FirstCall call = store_.first_calls(here.term)[here.next_call++];
-      if (call.rule == kDistinct) {  // a regular body
-        here.rank = std::max(here.rank, 1u);
-        continue;
-      }
-      const Term body = store_.body(call.rule, call.param);
-      if (facts(body).rank == kNone) {
-        path.push_back({body, 0, 0});
-      } else {
-        here.rank = std::max(here.rank, facts(body).rank + 1);
-      }
-      continue;
-    }
-    const std::uint32_t found = here.rank;
-    facts(here.term).rank = found;
-    path.pop_back();
-    if (path.empty()) return found;
-    path.back().rank = std::max(path.back().rank, found + 1);
-  }
-}
-
-// Most often one group may end, and none begins with a call: what follows is then what closes its
-// parents, which many bytes ask for, as those of a run of blanks do. With more groups to close the
-// calls of all have to be entered together, so that each is pushed once.
-bool Machine::close_known(Groups& groups) {
-  if (store_.remembers()) return false;
-  SetId parents = kEmptySet;
-  for (const Group& group : groups.items) {
-    if (store_.has(group.term, kFirstCall)) return false;
-    if (!store_.nullable(group.term)) continue;
-    if (parents != kEmptySet) return false;
-    parents = group.parents;
-  }
-  if (parents == kEmptySet) return true;
-  if (first_time(parents)) return false;
-  const Popped known = closed(parents);
-  groups.ended = groups.ended || known.ended;
-  for (std::uint32_t i = 0; i < known.count; ++i) {
-    const Group group = closed_groups_[known.begin + i];
-    add(groups, group.term, group.parents);
-  }
-  return true;
-}
-
-// What is asked for once is not kept: most sets of a walk are not met again.
-bool Machine::first_time(SetId set) {
-  if (set >= closed_of_.size()) closed_of_.resize(links_.size(), kNone);
-  if (closed_of_[set] != kNone) return false;
-  closed_of_[set] = kAskedOnce;
-  return true;
-}
-
-Machine::Popped Machine::closed(SetId set) {
-  if (closed_of_[set] != kAskedOnce) return closed_[closed_of_[set]];
-  if (closed_groups_.size() > kMostClosedGroups) {
-    closed_of_.assign(links_.size(), kNone);
-    closed_.clear();
-    closed_groups_.clear();
-  }
-  closing_.clear();
-  pop_closed(set, closing_);
-  close_calls(closing_);
-  indexed_ = false;
-  const Popped result{static_cast<std::uint32_t>(closed_groups_.size()),
-                      static_cast<std::uint32_t>(closing_.items.size()), closing_.ended};
-  closed_groups_.insert(closed_groups_.end(), closing_.items.begin(), closing_.items.end());
-  closed_of_[set] = static_cast<std::uint32_t>(closed_.size());
-  closed_.push_back(result);
-  return result;
-}
-
-void Machine::close(Groups& groups) {
-  indexed_ = false;
-  if (close_known(groups)) return;
-  // Pops first: no body is nullable, so what is pushed in this step is not popped in it.
-  close_pops(groups);
-  close_calls(groups);
-}
-
-void Machine::close_pops(Groups& groups) {
-  indexed_ = false;
-  const std::size_t count = groups.items.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const Group group = groups.items[i];
-    if (store_.nullable(group.term)) pop_closed(group.parents, groups);
-  }
-  if (store_.remembers()) take_values(groups);
-}
-
-void Machine::close_calls(Groups& groups) {
-  indexed_ = false;
-  // From the highest rank down: a term's parents are complete when its turn comes.
-  calling_.clear();
-  const auto call_later = [&](std::size_t index) {
-    // A caller on its own needs no rank, and most are.
-    if (calling_.size() == 1) calling_[0].first = rank(groups.items[calling_[0].second].term);
-    calling_.emplace_back(calling_.empty() ? 0 : rank(groups.items[index].term), index);
-    std::ranges::push_heap(calling_);
-  };
-  for (std::size_t i = 0; i < groups.items.size(); ++i) {
-    if (store_.has(groups.items[i].term, kFirstCall)) call_later(i);
-  }
-  while (!calling_.empty()) {
-    std::ranges::pop_heap(calling_);
-    const Group caller = groups.items[calling_.back().second];
-    calling_.pop_back();
-    const std::size_t calls = store_.first_calls(caller.term).size();
-    call_count_ += calls;
-    for (std::size_t i = 0; i < calls; ++i) {
-      const FirstCall call = store_.first_calls(caller.term)[i];
-      if (call.rule == kDistinct) {
-        begin_value(call, caller.parents, groups.text, groups);
-        continue;
-      }
-      const Term body = store_.body(call.rule, call.param);
-      SetId parents = push(call.rest, caller.parents);
-      if (store_.rule_info(call.rule).scoped)
-        parents = intern_scope(store_.seen(0, kNoText, false), parents);
-      const std::size_t known = groups.items.size();
-      const std::size_t at = add(groups, body, parents);
-      if (at == known && store_.has(body, kFirstCall)) call_later(at);
-    }
-  }
-}
-
 void Machine::step(const Groups& closed, unsigned byte, Groups& out) {
   out.clear();
   indexed_ = false;
@@ -553,14 +413,15 @@ std::size_t Recognizer::run(std::string_view text, Groups& groups) {
   Groups next;
   machine_->load(start_, groups);
   machine_->begin_step();
-  machine_->close(groups);
   for (std::size_t i = 0; i < text.size(); ++i) {
     machine_->begin_step();
-    machine_->step(groups, static_cast<unsigned char>(text[i]), next);
+    const auto byte = static_cast<unsigned char>(text[i]);
+    machine_->close(groups, ByteSet::of(byte));
+    machine_->step(groups, byte, next);
     if (next.items.empty()) return i;
-    machine_->close(next);
     std::swap(groups, next);
   }
+  machine_->close_pops(groups);
   return text.size();
 }
 

@@ -80,6 +80,9 @@ class InternTable {
     ++used_;
   }
 
+  // So that twice as many ids fit before it grows again.
+  void make_room() { grow(); }
+
   static constexpr std::uint32_t kFree = 0xFFFFFFFF;
 
  private:

@@ -371,7 +371,7 @@ bool Walker::apply_bounded(Place place, const Group& group, std::size_t level, b
     Groups& groups = groups_at(level);
     groups.clear();
     groups.items.push_back({form.rest, group.parents});
-    machine_.close(groups);
+    machine_.close(groups, place.trie->bytes_below(place.node));
     walk(*place.trie, place.node, level, {}, out);
   }
   return true;

@@ -169,7 +169,7 @@ State Constraint::follow(State state, std::string_view text) {
       machine_->begin_step();
       piece = i + kPiece;
     }
-    machine_->close(groups_);
+    machine_->close(groups_, ByteSet::of(static_cast<unsigned char>(text[i])));
     std::size_t run = 0;
     if (i >= leapt && machine_->leaps(groups_)) {
       run = plain_bytes(text.substr(i, kPiece));
@@ -234,7 +234,7 @@ bool Constraint::is_complete(State state) {
   if (source_) return source_->may_end(set_of(state));
   machine_->begin_step();
   machine_->load(state, groups_);
-  machine_->close(groups_);
+  machine_->close_pops(groups_);
   return groups_.ended;
 }
 

@@ -71,8 +71,9 @@ void Walker::take_suspects(State state, MaskBuilder& out) {
     if (out.has(token)) return;
     machine_.load(state, here);
     for (const char c : index_.token(token)) {
-      machine_.close(here);
-      machine_.step(here, static_cast<unsigned char>(c), next);
+      const auto byte = static_cast<unsigned char>(c);
+      machine_.close(here, ByteSet::of(byte));
+      machine_.step(here, byte, next);
       std::swap(here, next);
       if (here.items.empty()) return;
     }

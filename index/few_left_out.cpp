@@ -87,8 +87,9 @@ void Walker::redo(Place place, std::uint32_t node, const Group& group, std::size
   groups.clear();
   groups.items.push_back(group);
   for (std::size_t i = 0; i < path.size(); ++i) {
-    if (i > 0) machine_.close(groups);
-    machine_.step(groups, static_cast<unsigned char>(path[i]), levels_[level + 1]);
+    const auto byte = static_cast<unsigned char>(path[i]);
+    if (i > 0) machine_.close(groups, ByteSet::of(byte));
+    machine_.step(groups, byte, levels_[level + 1]);
     std::swap(groups, levels_[level + 1]);
   }
   if (!groups.items.empty()) enter(trie, node, level, {}, out);

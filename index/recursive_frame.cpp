@@ -43,61 +43,29 @@ struct Walker::Ends {
   Ends* outer_;
 };
 
-// The bytes that a term can begin with: those of its row and of what it calls, no term of which
-// begins with itself.
-ByteSet Walker::first_live(Term t) {
-  const auto own = [this](Term term) { return store_.class_map(store_.row(term)).live; };
-  if (!store_.has(t, kFirstCall)) return own(t);
-  const auto known = first_live_.find(t);
-  if (known != first_live_.end()) return known->second;
-  std::vector<std::pair<Term, std::size_t>> path{{t, 0}};  // with the call that is next
-  first_live_[t] = own(t);
-  while (!path.empty()) {
-    const auto [term, next] = path.back();
-    if (next == store_.first_calls(term).size()) {
-      const ByteSet live = first_live_[term];
-      path.pop_back();
-      if (!path.empty()) first_live_[path.back().first] = first_live_[path.back().first] | live;
-      continue;
-    }
-    ++path.back().second;
-    const FirstCall call = store_.first_calls(term)[next];
-    const Term body = store_.body(call.rule, call.param);
-    if (const auto found = first_live_.find(body); found != first_live_.end()) {
-      first_live_[term] = first_live_[term] | found->second;
-    } else if (!store_.has(body, kFirstCall)) {
-      first_live_[term] = first_live_[term] | own(body);
-    } else {
-      first_live_[body] = own(body);
-      path.emplace_back(body, 0);
-    }
-  }
-  return first_live_[t];
-}
-
 void Walker::open(Place place, std::size_t level, Filter filter, MaskBuilder& out) {
   Groups& groups = levels_[level];
+  const ByteSet below = place.trie->bytes_below(place.node);
   if (!rehearsed_) {
-    machine_.close(groups);
+    machine_.close(groups, below);
     return;
   }
   machine_.close_pops(groups);
   if (ends_ != nullptr && groups.ended) note_end(place, groups, filter);
   const Trie::Node& here = place.trie->node(place.node);
-  const ByteSet below = place.trie->bytes_below(place.node);
   const bool long_walk = !plain_ && filter.open() && here.subtree_nodes >= kShortWalk;
   std::erase_if(groups.items, [&](const Group& group) {
     if (!store_.has(group.term, kFirstCall)) return false;
-    if ((first_live(group.term) & below).empty()) return true;
+    if (!machine_.may_begin(group.term, below)) return true;
     return long_walk && (apply_counted(place, group, level + 1, out) ||
                          apply_recursive(place, group, Scope::Calls, level + 1, out));
   });
-  machine_.close_calls(groups);
+  machine_.close_calls(groups, below);
 }
 
 // The bottom is reached at a node, from which the groups go on.
 void Walker::note_end(Place place, const Groups& groups, Filter filter) {
-  if (ends_->found.size() > kMostEnds) return;
+  if (given_up()) return;
   ByteSet live;
   for (const Group& group : groups.items) live = live | first_live(group.term);
   const Trie& trie = *place.trie;
@@ -112,9 +80,12 @@ void Walker::note_end(Place place, const Groups& groups, Filter filter) {
       if (filter.low <= entry.items && entry.items <= filter.high)
         ends_->found.push_back({entry.token, entry.start + here.depth, 0});
     }
-    if (ends_->found.size() > kMostEnds) return;
+    if (given_up()) return;
   }
 }
+
+// A frame that leaves too many remainders is given up, so nothing more of it is looked at.
+bool Walker::given_up() const { return ends_ != nullptr && ends_->found.size() > kMostEnds; }
 
 // Whether remainders that begin with such bytes matter to what follows.
 bool Walker::goes_on(const ByteSet& left_out, SetId parents, std::size_t level) {
@@ -184,7 +155,7 @@ std::shared_ptr<const Walker::RecursiveMask> Walker::study_recursive(const Trie&
     apply_called({&trie, key.node}, key.term, level, part.bits());
   } else {
     groups.items.push_back({key.term, Machine::kBottomSet});
-    if (key.scope == Scope::Flat) machine_.close_calls(groups);
+    if (key.scope == Scope::Flat) machine_.close_calls(groups, trie.bytes_below(key.node));
   }
   if (key.scope == Scope::Own) {
     descend(trie, key.node, level, {}, part.bits());
@@ -215,12 +186,12 @@ void Walker::apply_called(Place place, Term t, std::size_t level, MaskBuilder& o
   for (std::size_t i = 0; i < store_.first_calls(t).size(); ++i) {
     const FirstCall call = store_.first_calls(t)[i];
     const Term body = store_.body(call.rule, call.param);
-    if ((first_live(body) & below).empty()) continue;
+    if (!machine_.may_begin(body, below)) continue;
     const Group called{body, machine_.push(call.rest, Machine::kBottomSet)};
     if (!apply_recursive(place, called, Scope::Flat, level + 1, out))
       machine_.add_group(groups, called);
   }
-  machine_.close_calls(groups);
+  machine_.close_calls(groups, below);
   // Its own bytes.
   if (!store_.class_map(store_.row(t)).live.empty())
     machine_.add_group(groups, {t, Machine::kBottomSet});

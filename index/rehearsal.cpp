@@ -8,11 +8,11 @@
 // stacks, whatever lies further down, and however many items of a run are left. Last come the
 // residuals of regular terms, as far as a budget goes.
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <string>
 #include <unordered_set>
 
+#include "index/thread_time.hpp"
 #include "index/walk.hpp"
 
 namespace grammaton {
@@ -41,7 +41,7 @@ constexpr std::size_t kShapeFrames = 8;
 }  // namespace
 
 struct Walker::Rehearsal {
-  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+  std::chrono::nanoseconds begun = thread_time();
   std::uint64_t terms = 0;
   std::uint64_t steps = 0;
   std::vector<Term> calling;  // terms that call rules
@@ -83,6 +83,7 @@ void Walker::rehearse_all(Term start) {
   } catch (const LimitFault&) {
     // Whoever comes to where it was met will be told.
   }
+  machine_.make_room();
 }
 
 bool Walker::has_room(Rehearsal& work) const {
@@ -90,7 +91,7 @@ bool Walker::has_room(Rehearsal& work) const {
   const std::uint64_t cost = stats_.walk_nodes * kWalkCost + stats_.study_nodes +
                              noted_ * kNotedCost + machine_.call_count() * kCallCost +
                              work.steps * kStepCost + work.terms++ * kTermCost;
-  return cost < kRehearsal && std::chrono::steady_clock::now() - work.begun < kLongestRehearsal &&
+  return cost < kRehearsal && thread_time() - work.begun < kLongestRehearsal &&
          frames < limits_.max_frames / kRehearsalPart &&
          store_.size() < limits_.max_terms / kRehearsalPart;
 }

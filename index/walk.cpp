@@ -121,7 +121,7 @@ std::vector<IdRange> Walker::first_tokens(State state) {
 void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter,
                   MaskBuilder& out) {
   const Trie::Node& here = trie.node(node);
-  if (here.child_begin == here.child_end) return;
+  if (here.child_begin == here.child_end || given_up()) return;
   if (levels_[level].cut)
     set_entries(trie.entries(here.entry_end, here.subtree_entry_end), suspects_);
   if (!filter.open()) {

@@ -161,7 +161,7 @@ class Walker {
   };
   // Makes groups ready for a walk below a place; those that begin with calls may be done with.
   void open(Place place, std::size_t level, Filter filter, MaskBuilder& out);
-  ByteSet first_live(Term t);
+  const ByteSet& first_live(Term t) { return machine_.first_bytes(t, Machine::Reading::Exact); }
   bool apply_recursive(Place place, const Group& group, Scope scope, std::size_t level,
                        MaskBuilder& out);
   void apply_called(Place place, Term t, std::size_t level, MaskBuilder& out);
@@ -178,6 +178,7 @@ class Walker {
   std::uint64_t shape(SetId parents, unsigned depth);
   Term shape_of(Term t);
   void note_end(Place place, const Groups& closed, Filter filter);
+  bool given_up() const;
   bool goes_on(const ByteSet& left_out, SetId parents, std::size_t level);
 
   std::vector<IdRange> first_tokens(State state);
@@ -310,7 +311,6 @@ class Walker {
   std::unordered_map<RecursiveKey, std::shared_ptr<const RecursiveMask>, RecursiveKeyHasher>
       recursive_;
   std::size_t recursive_bytes_ = 0;
-  std::unordered_map<Term, ByteSet> first_live_;  // of terms that begin with calls
   std::unordered_map<Term, Counted> counted_;
   // By the reference of what has calls; what is made of it is kept by the constraint.
   std::unordered_map<Term, ItemAutomaton> items_;

@@ -173,3 +173,18 @@ def test_terms_of_others_are_refused() -> None:
     for ask in (constraint.node, constraint.rule_name, constraint.param_value):
         with pytest.raises(GrammarError):
             ask(1_000_000)
+
+
+def test_only_what_the_next_byte_can_begin_is_entered() -> None:
+    """Forty operands are forty frames each time one may begin, if all of them are entered."""
+    names = [chr(0x41 + i) for i in range(26)] + [chr(0x61 + i) for i in range(14)]
+    rules = [f'{"r" * (i + 1)} ::= "{name}" (start "]")?' for i, name in enumerate(names)]
+    operands = " | ".join(f'{"r" * (i + 1)} "{name}!"?' for i, name in enumerate(names))
+    text = "\n".join([f'start ::= operand ("+" operand)*\noperand ::= {operands}', *rules])
+    constraint = compile(Grammar.from_text(text), BYTES)
+    matcher = constraint.matcher()
+    before = constraint.stats()["frames"]
+    assert matcher.accept_bytes(b"A" * 20 + b"]" * 19 + b"+B+C")
+    assert matcher.is_complete
+    assert constraint.stats()["frames"] - before < 5 * 42
+    assert not matcher.accept_bytes(b"]")
