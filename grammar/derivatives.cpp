@@ -10,6 +10,7 @@
 #include <queue>
 
 #include "grammar/least.hpp"
+#include "grammar/partition.hpp"
 #include "grammar/terms.hpp"
 
 namespace grammaton {
@@ -118,52 +119,6 @@ Row TermStore::map_row(const Row& source, const std::vector<Term>& targets) {
   targets_.insert(targets_.end(), targets.begin(), targets.end());
   return row;
 }
-
-namespace {
-
-// Splits the bytes further and further: bytes of one cell are in one class of every row so far.
-class Partition {
- public:
-  // `only`: bytes outside it keep their cell.
-  void refine(const ClassMap& map, bool live_only) {
-    known_.clear();
-    const auto split = [&](unsigned b) {
-      const std::uint64_t key = (std::uint64_t{cell_[b]} << 8) | map.of[b];
-      for (const auto& [k, cell] : known_) {
-        if (k == key) {
-          cell_[b] = cell;
-          return;
-        }
-      }
-      known_.emplace_back(key, cells_);
-      cell_[b] = cells_++;
-    };
-    if (live_only) {
-      map.live.each(split);
-    } else {
-      for (unsigned b = 0; b < 256; ++b) split(b);
-    }
-  }
-  // Gives every byte the term that `of_byte` makes of the first byte of its cell.
-  template <typename OfByte>
-  std::array<Term, 256> fill(OfByte&& of_byte) const {
-    std::array<Term, 256> target{};
-    std::vector<Term> made(cells_, kNone);
-    for (unsigned b = 0; b < 256; ++b) {
-      Term& t = made[cell_[b]];
-      if (t == kNone) t = of_byte(b);
-      target[b] = t;
-    }
-    return target;
-  }
-
- private:
-  std::array<std::uint32_t, 256> cell_{};
-  std::uint32_t cells_ = 1;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> known_;
-};
-
-}  // namespace
 
 // The union of rows, each with a suffix appended to its targets.
 Row TermStore::union_row(std::span<const std::pair<Row, Term>> pieces) {
@@ -417,10 +372,23 @@ bool TermStore::ends_within(Term t, std::size_t states) {
   return facts_[t].emptiness == 1;
 }
 
+namespace {
+
+const std::string kNoText;
+
+// The first byte of a class.
+std::uint8_t a_byte_of(const ClassMap& map, unsigned cls) {
+  return static_cast<std::uint8_t>(std::ranges::find(map.of, cls) - map.of.begin());
+}
+
+}  // namespace
+
 // Nothing when it takes more states.
 std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
+  if (witnesses_.find(*this, start) != nullptr) return false;
   std::vector<Term> queue{start};
   std::vector<std::uint32_t> parent{0};
+  std::vector<std::uint8_t> over{0};  // the byte from there
   std::vector<bool> done{false};
   std::unordered_map<Term, bool> visited{{start, true}};
   // Every residual is explored here, whatever its kind: a nested question could come back to this
@@ -455,12 +423,17 @@ std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
       const Ending ending = residue_ending(u);
       if (ending != Ending::Unknown) facts_[u].emptiness = ending == Ending::Some ? 1 : 2;
       if (ending == Ending::None) continue;
-      if (settles(u)) {
+      const std::string* rest = nullable(u) ? &kNoText : witnesses_.find(*this, u);
+      if (rest != nullptr || settles(u)) {
         facts_[u].emptiness = 1;
+        std::string text{static_cast<char>(a_byte_of(maps_[row.map], c))};
         for (std::size_t k = i;; k = parent[k]) {  // everything on the way can end too
           facts_[queue[k]].emptiness = 1;
           if (k == 0) break;
+          text.push_back(static_cast<char>(over[k]));
         }
+        std::ranges::reverse(text);
+        if (rest != nullptr) witnesses_.keep(text + *rest);
         return false;
       }
       if (queue.size() > states) return std::nullopt;
@@ -468,6 +441,7 @@ std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
         open.emplace(least.of(u), kNone - static_cast<std::uint32_t>(queue.size()));
       queue.push_back(u);
       parent.push_back(static_cast<std::uint32_t>(i));
+      over.push_back(a_byte_of(maps_[row.map], c));
       done.push_back(false);
     }
   }

@@ -322,12 +322,15 @@ Term TermStore::intersect(std::vector<Term> items) {
   if (!excluded.empty()) {
     const Term out = join(std::move(excluded));
     if (out == everything()) return kNothing;
-    // a & ~(a | b): what a look-ahead leaves that has been violated, `any & ~(any | .*x any)`,
-    // where a search for its end would go through all that stands beside it.
+    // a & ~(a | b), or a part of a: what a look-ahead leaves that has been violated, `any & ~(any |
+    // .*x any)`, where a search for its end would go through all that stands beside it.
     const std::span<const Term> parts =
         nodes_[out].kind == Kind::Union ? list(nodes_[out].a) : std::span<const Term>(&out, 1);
     for (const Term t : flat) {
-      if (std::ranges::find(parts, t) != parts.end()) return kNothing;
+      const auto takes_in = [&](Term part) {
+        return part == t || (is_star(part) && uses_only(t, nodes_[part].a));
+      };
+      if (std::ranges::any_of(parts, takes_in)) return kNothing;
     }
     if (out != kNothing) flat.push_back(raw_complement(out));
   }

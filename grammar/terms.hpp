@@ -26,6 +26,7 @@
 #include "grammar/hash.hpp"
 #include "grammar/join_memo.hpp"
 #include "grammar/term.hpp"
+#include "grammar/witnesses.hpp"
 
 namespace grammaton {
 
@@ -146,6 +147,13 @@ class TermStore {
     const Row r = row(t);
     return targets_[r.targets + maps_[r.map].of[byte]];
   }
+  // The same with what may have no text.
+  Term step_raw(Term t, unsigned byte) {
+    const Row r = raw_row(t);
+    return targets_[r.targets + maps_[r.map].of[byte]];
+  }
+  // step(), but of what may be empty only the residual that is asked for is made (lazy_steps.cpp).
+  Term step_lazily(Term t, unsigned byte);
   std::span<const FirstCall> first_calls(Term t);
 
   // --- tokens as letters (token_sets.cpp) ---
@@ -362,6 +370,16 @@ class TermStore {
   Term json(Term x, std::uint32_t phase, bool restricted);
   Term json_char(bool restricted);  // one character of a JSON string, in any spelling
 
+  // lazy_steps.cpp
+  struct LazyRow {
+    std::uint32_t map = kNone;
+    std::uint32_t targets = 0;
+  };
+  bool is_composed(Term t);
+  void add_maps(Term t, std::vector<std::uint32_t>& maps);
+  LazyRow lazy_row(Term t);
+  Term residual(Term t, unsigned byte);
+
   // derivatives.cpp
   void fill_row(Term t);
   Row raw_row(Term t);
@@ -422,6 +440,11 @@ class TermStore {
   std::vector<Term> targets_;
   std::vector<FirstCall> first_calls_;
   std::unordered_map<Term, Term> expansions_;
+  Witnesses witnesses_;
+  std::vector<LazyRow> lazy_rows_;                               // by term
+  std::vector<Term> lazy_targets_;                               // kNone: not made yet
+  std::map<std::vector<std::uint32_t>, std::uint32_t> refined_;  // of add_maps()
+  std::uint32_t spelled_map_ = kNone;  // bytes that stand for themselves in JSON strings, and not
 
   std::vector<TokenSet> token_sets_;
   std::map<TokenSet, std::uint32_t> token_set_lookup_;

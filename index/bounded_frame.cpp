@@ -262,7 +262,8 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
       const auto text =
           index_.token(first.token).substr(first.start + here.depth, below.depth - here.depth);
       path.follow(text.substr(0, text.size() - 1), step);
-      pass_exits(store_, path, text, entries, here.depth, remainders, passed);
+      pass_exits(store_, path, text, entries, here.depth, remainders, passed,
+                 [this](Term t, unsigned byte) { return store_.step(t, byte); });
       const Measured& from = path.states().back();
       const Term next = store_.step(from.term, trie.byte(other));
       if (next == kNothing) continue;

@@ -99,11 +99,20 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
       set_bit(bits.data(), entry.token);
     }
   };
+  const auto step_term = [&](Term from, unsigned byte) {
+    return hard ? store_.step_lazily(from, byte) : store_.step(from, byte);
+  };
   // Takes everything below a node if all of it leads from the term back to it.
   std::unordered_map<Term, LoopedLetters> loops;
   LetterRegions regions(store_, Trie::common_letters());
   keeping_.begin_study();
   auto take_looped = [&](const Visit& at, const Letters& letters) {
+    if (hard && store_.has(at.term, kMaybeEmpty)) {
+      bool loops_on_all = true;
+      for (unsigned letter = 0; letter < 0x80 && loops_on_all; ++letter)
+        loops_on_all = !letters.has(letter) || store_.step_lazily(at.term, letter) == at.term;
+      if (!loops_on_all) return false;
+    }
     const auto [found, fresh] = loops.try_emplace(at.term);
     if (fresh && (!restricted || store_.at_token_end(at.term) != kNothing)) {
       found->second = LoopedLetters(store_, at.term, !restricted);
@@ -173,8 +182,8 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
     }
     std::uint32_t done = here.entry_end;
     PathStates<OnPath> path({at.term});
-    const auto step = [this](const OnPath& from, std::uint8_t byte) {
-      return OnPath{store_.step(from.term, byte)};
+    const auto step = [&](const OnPath& from, std::uint8_t byte) {
+      return OnPath{step_term(from.term, byte)};
     };
     for (const std::uint32_t other : others) {
       const Trie::Node& below = trie.node(other);
@@ -190,10 +199,10 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
         const auto text =
             index_.token(first.token).substr(first.start + here.depth, below.depth - here.depth);
         path.follow(text.substr(0, text.size() - 1), step);
-        pass_exits(store_, path, text, entries, here.depth, remainders, passed);
+        pass_exits(store_, path, text, entries, here.depth, remainders, passed, step_term);
       }
       const Term from = path.states().back().term;
-      const Term next = store_.step(from, trie.byte(other));
+      const Term next = step_term(from, trie.byte(other));
       if (next != kNothing) visit(other, next);
     }
     if (!whole) take(trie.entries(done, here.subtree_entry_end));
@@ -230,6 +239,13 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
       take(trie.entries(here.entry_end, here.subtree_entry_end));
       continue;
     }
+    if (hard && store_.has(at.term, kMaybeEmpty)) {
+      for (std::uint32_t child = here.child_end; child-- > here.child_begin;) {
+        const Term next = store_.step_lazily(at.term, trie.byte(child));
+        if (next != kNothing) visit(child, next);
+      }
+      continue;
+    }
     const Row row = store_.row(at.term);
     // Only a restricted store computes rows in the loop below, which may move the class maps.
     if (restricted) moved = store_.class_map(row).of;
@@ -242,8 +258,10 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
   }
 
   auto mask = std::make_shared<FrameMask>();
-  for (const Visit& exit : exits)
-    remainders.add_exit(exit.node, store_.class_map(store_.row(exit.term)).live, 0);
+  for (const Visit& exit : exits) {
+    remainders.add_exit(
+        exit.node, [&](unsigned byte) { return step_term(exit.term, byte) != kNothing; }, 0);
+  }
   for (const Entry& entry : passed) remainders.take(entry);
   remainders.finish(*mask, [this](std::uint32_t token) { return index_.token(token); });
   if (going_on) return mask;

@@ -19,10 +19,16 @@ constexpr unsigned kMostFailures = 12;
 constexpr std::size_t kMostOperands = 48;
 // A form costs as much as a walk of so many nodes.
 constexpr std::uint32_t kWorthAForm = 400;
+// A region as one of so many.
+constexpr std::uint32_t kWorthARegion = 400;
 // Terms that a study may make to find forms.
 constexpr std::size_t kMostTerms = 4000;
 constexpr unsigned kMostNeeded = 400;
 constexpr std::size_t kMostChoices = 6;
+// Regions that a study may follow in vain: each takes as long as a walk of some hundred nodes. One
+// that was of use makes good for so many.
+constexpr unsigned kRegions = 8;
+constexpr unsigned kRegionsGained = 2;
 // What is remembered of so many terms.
 constexpr std::size_t kMostKnown = 20'000;
 
@@ -78,7 +84,7 @@ bool Keeping::step_letter(Term t, unsigned letter, std::vector<Term>& out) {
   constexpr std::size_t kMostEnds = 6;
   out.clear();
   const unsigned byte = first_byte(letter);
-  const Term after = store_.step(t, byte);
+  const Term after = store_.step_lazily(t, byte);
   if (after == kNothing) return false;
   if (letter < 0x80) {
     out.push_back(after);
@@ -92,7 +98,7 @@ bool Keeping::step_letter(Term t, unsigned letter, std::vector<Term>& out) {
       const unsigned low = i == 0 ? lead.low : 0x80;
       const unsigned high = i == 0 ? lead.high : 0xBF;
       for (unsigned b = low; b <= high; ++b) {
-        const Term to = store_.step(from, b);
+        const Term to = store_.step_lazily(from, b);
         if (to == kNothing) return false;
         if (std::ranges::find(out, to) == out.end()) out.push_back(to);
         if (out.size() > kMostEnds) return false;
@@ -103,20 +109,20 @@ bool Keeping::step_letter(Term t, unsigned letter, std::vector<Term>& out) {
   return true;
 }
 
-// Characters beyond ASCII take a walk through a hundred terms, and are looked at when asked for.
-const Keeping::LetterRow& Keeping::row(Term t, bool beyond_ascii) {
+// What is known of the letters of a term, these among them. Characters beyond ASCII take a walk
+// through a hundred terms, and are looked at when asked for.
+const Keeping::LetterRow& Keeping::row(Term t, const Letters& letters) {
   LetterRow* made = &rows_[t];
-  if (made->ascii && (made->beyond_ascii || !beyond_ascii)) return *made;
+  made->ask(store_, t, letters);
+  if (letters.others_within(made->beyond_ascii)) return *made;
   std::vector<Term> ends;
-  const auto add = [&](unsigned first, unsigned last) {
-    for (unsigned letter = first; letter < last; ++letter) {
-      if (store_.step(t, first_byte(letter)) == kNothing) made->dead.add(letter);
-      if (!step_letter(t, letter, ends)) continue;
-      for (const Term to : ends) made->add(to, letter);
-    }
-  };
-  if (!std::exchange(made->ascii, true)) add(0, 0x80);
-  if (beyond_ascii && !std::exchange(made->beyond_ascii, true)) add(0x80, kLetters);
+  for (unsigned letter = 0x80; letter < kLetters; ++letter) {
+    if (!letters.has(letter) || made->beyond_ascii.has(letter)) continue;
+    made->beyond_ascii.add(letter);
+    if (store_.step_lazily(t, first_byte(letter)) == kNothing) made->dead.add(letter);
+    if (!step_letter(t, letter, ends)) continue;
+    for (const Term to : ends) made->add(to, letter);
+  }
   return *made;
 }
 
@@ -124,7 +130,7 @@ const Keeping::LetterRow& Keeping::row(Term t, bool beyond_ascii) {
 Letters Keeping::growing(Term t, bool shrinking) {
   Letters letters;
   for (const bool beyond_ascii : {false, true}) {
-    const LetterRow& from = row(t, beyond_ascii);
+    const LetterRow& from = row(t, beyond_ascii ? all_letters() : Letters::ascii());
     Letters taken;
     for (const LetterEdges::Edge& edge : from.edges) {
       if (shrinking ? !store_.within(edge.to, t) : !store_.within(t, edge.to)) taken.add(edge.over);
@@ -233,7 +239,7 @@ Keeping::Bound Keeping::below(Term operand) {
     bound = below_complement(operand);
   } else if (n.kind == Kind::Repeat && n.c != kUnbounded &&
              (store_.node(n.a).kind == Kind::Chars || store_.node(n.a).kind == Kind::Bytes)) {
-    bound = {operand, row(n.a, true).live, true};
+    bound = {operand, row(n.a, all_letters()).live, true};
   } else if (n.kind == Kind::Union && store_.operands(operand).size() <= kMostOperands) {
     const std::vector<Term> items(store_.operands(operand).begin(), store_.operands(operand).end());
     bound = {operand, growing(operand, false), false};
@@ -310,8 +316,9 @@ Keeping::Known Keeping::find_inner(Term x, bool lifted) {
     }
     const Bound bound = below(operand);
     fixed.push_back(bound);
-    if (n.kind == Kind::Complement ? size(bound.letters) == kLetters
-                                   : row(operand, false).live.ascii_within(bound.letters)) {
+    if (n.kind == Kind::Complement
+            ? size(bound.letters) == kLetters
+            : row(operand, Letters::ascii()).live.ascii_within(bound.letters)) {
       constant.push_back(bound);
     } else {
       varying.push_back(operand);
@@ -377,21 +384,28 @@ Keeping::Known& Keeping::known(Term t, std::uint32_t nodes) {
   return known = std::move(made);
 }
 
+void Keeping::begin_study() {
+  failures_ = spent_ = 0;
+  regions_ = kRegions;
+}
+
 bool Keeping::region_keeps(const Form& form, const Letters& letters) {
   const auto meets = [&](Term t) {
     return store_.ends_within(store_.intersect({form.constant, t}), kSearched);
+  };
+  const auto is_reached = [&](Term t) {
+    return std::ranges::find(reached_, t) != reached_.end() ||
+           std::ranges::any_of(reached_, [&](Term r) { return is_within(r, t); });
   };
   if (!meets(form.varying)) return false;
   reached_.assign(1, form.varying);
   for (std::size_t i = 0; i < reached_.size(); ++i) {
     if (reached_.size() > kMostReached) return false;
-    const LetterRow& from = row(reached_[i], !letters.only_ascii());
+    const LetterRow& from = row(reached_[i], letters);
     if (!letters.within(from.live)) return false;
     for (const LetterEdges::Edge& edge : from.edges) {
       if (!letters.meets(edge.over)) continue;
-      if (std::ranges::find(reached_, edge.to) != reached_.end() ||
-          std::ranges::any_of(reached_, [&](Term r) { return is_within(r, edge.to); }))
-        continue;
+      if (is_reached(edge.to)) continue;
       if (!meets(edge.to)) return false;
       reached_.push_back(edge.to);
     }
@@ -411,8 +425,8 @@ bool Keeping::keeps(Term t, const Letters& letters, std::uint32_t characters, st
     return kept.characters >= characters && letters.within(kept.letters);
   };
   if (holds(form.fixed.kept)) return true;
-  if (form.varied.varying == kNone || form.credit == 0 || spent_ >= kMostTerms ||
-      !holds(form.varied.kept)) {
+  if (nodes < kWorthARegion || form.varied.varying == kNone || form.credit == 0 ||
+      spent_ >= kMostTerms || regions_ == 0 || !holds(form.varied.kept)) {
     return false;
   }
   const std::size_t before = store_.size();
@@ -424,6 +438,7 @@ bool Keeping::keeps(Term t, const Letters& letters, std::uint32_t characters, st
   }
   spent_ += store_.size() - before;
   form.credit = kept ? kCredit : form.credit - 1;
+  regions_ = kept ? std::min(regions_ + kRegionsGained, kRegions) : regions_ - 1;
   return kept;
 }
 

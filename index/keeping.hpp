@@ -41,7 +41,7 @@ class Keeping {
   // well when that takes long to see.
   bool keeps(Term t, const Letters& letters, std::uint32_t characters, std::uint32_t nodes);
   // To be called before a study: it may ask about so many terms in vain.
-  void begin_study() { failures_ = spent_ = 0; }
+  void begin_study();
 
  private:
   static constexpr unsigned kCredit = 16;
@@ -63,9 +63,7 @@ class Keeping {
     bool counted = false;  // `constant` is X{m,n}, which letters take from
   };
   struct LetterRow : LetterEdges {
-    Letters dead;        // over all characters of which it dies
-    bool ascii = false;  // these are in it
-    bool beyond_ascii = false;
+    Letters beyond_ascii;  // those that are in it
   };
 
   Known& known(Term t, std::uint32_t nodes);
@@ -78,13 +76,14 @@ class Keeping {
   Letters growing(Term t, bool shrinking);
   std::vector<Letters> needed(Term t, unsigned& budget);
   bool region_keeps(const Form& form, const Letters& letters);
-  const LetterRow& row(Term t, bool beyond_ascii);
+  const LetterRow& row(Term t, const Letters& letters);
   bool step_letter(Term t, unsigned letter, std::vector<Term>& out);
 
   TermStore& store_;
   std::uint32_t longest_;
   std::size_t failures_ = 0;
   std::size_t spent_ = 0;  // terms made
+  unsigned regions_ = 0;   // that may still be followed in vain
   std::unordered_map<Term, Known> known_;
   std::unordered_map<Term, LetterRow> rows_;
   std::unordered_map<Term, Bound> below_;

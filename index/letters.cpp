@@ -36,6 +36,12 @@ void Wellformed::require(std::uint8_t byte, const Wellformed& below) {
 
 namespace {
 
+Letters all_letters() {
+  Letters all = Letters::ascii();
+  for (unsigned byte = Letters::kFirstLead; byte <= Letters::kLastLead; ++byte) all.add_byte(byte);
+  return all;
+}
+
 // A region of more terms is not looked at further.
 constexpr std::size_t kMostReached = 24;
 
@@ -107,16 +113,25 @@ void LetterEdges::add(Term to, unsigned letter) {
   live.add(letter);
 }
 
-const LetterRegions::LetterRow& LetterRegions::row(Term t, bool beyond_ascii) {
-  const auto [found, fresh] = rows_.try_emplace(t);
-  LetterRow& made = found->second;
-  if (fresh) {
-    for (unsigned b = 0; b < 0x80; ++b) {
-      const Term to = store_.step(t, b);
-      if (to != kNothing) made.add(to, b);
+void LetterEdges::ask(TermStore& store, Term t, const Letters& letters) {
+  Letters fresh = letters;
+  fresh.remove(asked_);
+  asked_.add(letters);
+  fresh.each_ascii([&](unsigned letter) {
+    const Term to = store.step_lazily(t, letter);
+    if (to == kNothing) {
+      dead.add(letter);
+    } else {
+      add(to, letter);
     }
-  }
-  if (beyond_ascii && !made.beyond_ascii) {
+  });
+}
+
+// What is known of the letters of a term, these among them.
+const LetterRegions::LetterRow& LetterRegions::row(Term t, const Letters& letters) {
+  LetterRow& made = rows_[t];
+  made.ask(store_, t, store_.has(t, kMaybeEmpty) ? letters : Letters::ascii());
+  if (!letters.only_ascii() && !made.beyond_ascii) {
     made.beyond_ascii = true;
     add_beyond_ascii(made, t);
   }
@@ -144,11 +159,10 @@ void LetterRegions::add_beyond_ascii(LetterRow& row, Term t) {
 }
 
 bool LetterRegions::keeps(Term t, const Letters& letters) {
-  const bool beyond_ascii = !letters.only_ascii();
   reached_.assign(1, t);
   for (std::size_t i = 0; i < reached_.size(); ++i) {
     if (reached_.size() > kMostReached || store_.has(reached_[i], kHasNoSplit)) return false;
-    const LetterRow& from = row(reached_[i], beyond_ascii);
+    const LetterRow& from = row(reached_[i], letters);
     if (!letters.within(from.live)) return false;
     for (const LetterEdges::Edge& edge : from.edges) {
       if (letters.meets(edge.over) && std::ranges::find(reached_, edge.to) == reached_.end())
@@ -165,19 +179,19 @@ const LetterRegions::Keeping* LetterRegions::keeping(Term t) {
 }
 
 std::optional<LetterRegions::Keeping> LetterRegions::find_keeping(Term t) {
-  Keeping keeping{row(t, true).live, true, false, {}};
+  Keeping keeping{row(t, all_letters()).live, true, false, {}};
   Letters& letters = keeping.letters;
   reached_.assign(1, t);
   for (std::size_t i = 0; i < reached_.size(); ++i) {
     if (store_.has(reached_[i], kHasNoSplit)) return std::nullopt;
-    const LetterRow& from = row(reached_[i], true);
+    const LetterRow& from = row(reached_[i], all_letters());
     letters.keep(from.live);
     keeping.ends = keeping.ends || store_.nullable(reached_[i]);
     keeping.live = keeping.live | store_.class_map(store_.row(reached_[i])).live;
     for (const LetterEdges::Edge& edge : from.edges) {
       if (!letters.meets(edge.over) || std::ranges::find(reached_, edge.to) != reached_.end())
         continue;
-      if (reached_.size() < kMostReached && wanted_.within(row(edge.to, true).live)) {
+      if (reached_.size() < kMostReached && wanted_.within(row(edge.to, all_letters()).live)) {
         reached_.push_back(edge.to);
       } else {
         letters.remove(edge.over);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
@@ -61,6 +62,19 @@ class Letters {
   // As far as ASCII goes.
   bool within(const ByteSet& bytes) const {
     return ((words_[0] & ~bytes.words[0]) | (words_[1] & ~bytes.words[1])) == 0;
+  }
+  // Calls f for each of the ASCII ones.
+  template <typename F>
+  void each_ascii(F&& f) const {
+    for (unsigned i = 0; i < 2; ++i) {
+      for (std::uint64_t w = words_[i]; w != 0; w &= w - 1)
+        f(i * 64 + static_cast<unsigned>(std::countr_zero(w)));
+    }
+  }
+  static Letters ascii() {
+    Letters all;
+    all.words_[0] = all.words_[1] = ~std::uint64_t{0};
+    return all;
   }
   bool only_ascii() const { return words_[2] == 0; }
   // As many letters from the one numbered 64 i on.
@@ -152,6 +166,12 @@ struct LetterEdges {
 
   std::vector<Edge> edges;
   Letters live;  // over all characters of which it lives
+  Letters dead;  // over all characters of which it dies
+  // Goes over those of some ASCII letters that were not asked for before.
+  void ask(TermStore& store, Term t, const Letters& letters);
+
+ private:
+  Letters asked_;
 };
 
 // Which characters keep a term alive, by way of a few others: "no text with `ab` in it" is back
@@ -177,7 +197,7 @@ class LetterRegions {
   struct LetterRow : LetterEdges {
     bool beyond_ascii = false;  // they are in it
   };
-  const LetterRow& row(Term t, bool beyond_ascii);
+  const LetterRow& row(Term t, const Letters& letters);
   void add_beyond_ascii(LetterRow& row, Term t);
   std::optional<Keeping> find_keeping(Term t);
 

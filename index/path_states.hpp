@@ -37,15 +37,16 @@ class PathStates {
 
 // Lists what remains of some tokens, all of which begin with `text`, where a frame ends before its
 // last byte. States have a `term` and the `items` before; `depth` bytes of the tokens precede them.
-template <typename State>
+// `step(term, byte)` is what a byte leaves of a term.
+template <typename State, typename Step>
 void pass_exits(TermStore& store, const PathStates<State>& path, std::string_view text,
                 std::span<const Entry> entries, std::uint32_t depth, Remainders& remainders,
-                std::vector<Entry>& passed) {
+                std::vector<Entry>& passed, Step&& step) {
   for (std::size_t i = 1; i < text.size(); ++i) {
     const State& state = path.states()[i];
     if (!store.nullable(state.term)) continue;
     const auto byte = static_cast<std::uint8_t>(text[i]);
-    if (!remainders.keeps(store.step(state.term, byte) != kNothing, byte)) continue;
+    if (!remainders.keeps(step(state.term, byte) != kNothing, byte)) continue;
     for (const Entry& entry : entries)
       passed.push_back(
           {entry.token, entry.start + depth + static_cast<std::uint32_t>(i), state.items});

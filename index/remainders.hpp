@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -22,8 +23,9 @@ class Remainders {
   Remainders(const Trie& trie, const Word* inside, bool counting, bool going_on)
       : trie_(trie), inside_(inside), counting_(counting), going_on_(going_on) {}
 
-  // The frame ends at a node, from which it goes on with the bytes of `live`.
-  void add_exit(std::uint32_t node, const ByteSet& live, std::uint32_t items) {
+  // The frame ends at a node, from which it goes on with some bytes.
+  template <std::predicate<unsigned> GoesOn>
+  void add_exit(std::uint32_t node, GoesOn&& goes_on, std::uint32_t items) {
     if (exits_.size() < kMostWideExits && is_wide(node)) {
       exits_.push_back({node, items});
       return;
@@ -32,10 +34,14 @@ class Remainders {
     for (std::uint32_t child = here.child_begin; child < here.child_end; ++child) {
       const unsigned byte = trie_.byte(child);
       const Trie::Node& below = trie_.node(child);
-      if (!keeps(live.has(byte), byte)) continue;
+      if (!keeps(goes_on(byte), byte)) continue;
       for (const Entry& entry : trie_.entries(below.entry_begin, below.subtree_entry_end))
         take({entry.token, entry.start + here.depth, items});
     }
+  }
+
+  void add_exit(std::uint32_t node, const ByteSet& live, std::uint32_t items) {
+    add_exit(node, [&](unsigned byte) { return live.has(byte); }, items);
   }
 
   // Whether a remainder is of the kind that is kept; if not, `byte` is one that others begin with.
