@@ -111,6 +111,8 @@ class Lalr(Target):
 def _parser(text: str, lexer: str) -> Callable[[str], bool] | None:
     """Whether Lark parses a text; None when it refuses the grammar."""
     lark: Any = importlib.import_module("lark")
+    lexers: Any = importlib.import_module("lark.lexer")
+    lexers.has_interegular = False  # it is only there for warnings, and fails on a \b
     try:
         parser = lark.Lark(text, parser="lalr", lexer=lexer)
     except Exception:  # its own, those of Python's `re`, and others on what shrinking leaves
