@@ -359,7 +359,8 @@ bool TermStore::search_empty(Term start) {
   const std::optional<bool> found = search_empty(start, limits_.max_step_terms);
   if (found) return *found;
   throw LimitFault("deciding whether an intersection is empty took more than max_step_terms = " +
-                   std::to_string(limits_.max_step_terms) + " states");
+                   std::to_string(limits_.max_step_terms) + " states, or " +
+                   std::to_string(kStepOperands) + " times as many operands of them");
 }
 
 bool TermStore::ends_within(Term t, std::size_t states) {
@@ -383,9 +384,11 @@ std::uint8_t a_byte_of(const ClassMap& map, unsigned cls) {
 
 }  // namespace
 
-// Nothing when it takes more states.
+// Nothing when it takes more states, or too many operands: those of a thousand patterns at once are
+// a thousand a state.
 std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
   if (witnesses_.find(*this, start) != nullptr) return false;
+  const std::uint64_t most_operands = lists_.size() + kStepOperands * (max_tries() / 10);
   std::vector<Term> queue{start};
   std::vector<std::uint32_t> parent{0};
   std::vector<std::uint8_t> over{0};  // the byte from there
@@ -436,7 +439,7 @@ std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
         if (rest != nullptr) witnesses_.keep(text + *rest);
         return false;
       }
-      if (queue.size() > states) return std::nullopt;
+      if (queue.size() > states || lists_.size() > most_operands) return std::nullopt;
       if (expanded < kBestFirst)
         open.emplace(least.of(u), kNone - static_cast<std::uint32_t>(queue.size()));
       queue.push_back(u);

@@ -5,6 +5,7 @@
 // hold, made when the call is first reached. So an object with 300 optional members in any order is
 // 300 alternatives and not 2^300 states.
 #include <algorithm>
+#include <tuple>
 
 #include "grammar/endings.hpp"
 #include "grammar/terms.hpp"
@@ -15,6 +16,8 @@ namespace {
 
 // With fewer alternatives, instantiating all of them is cheaper than the rules that avoid it.
 constexpr std::size_t kManyMembers = 5;
+// Twins among so few calls are no matter.
+constexpr std::size_t kFewCalls = 64;
 
 }  // namespace
 
@@ -247,6 +250,13 @@ std::span<const FirstCall> TermStore::first_calls(Term t) {
         break;
       default:
         break;
+    }
+    // Parts that may be empty say the same in many ways: n of them in a row up to n^3.
+    if (calls.size() > kFewCalls) {
+      const auto place = [](const FirstCall& c) { return std::tuple(c.rule, c.param, c.rest); };
+      std::ranges::sort(calls, {}, place);
+      const auto twins = std::ranges::unique(calls, {}, place);
+      calls.erase(twins.begin(), twins.end());
     }
     facts_[t].calls_begin = static_cast<std::uint32_t>(first_calls_.size());
     facts_[t].calls_count = static_cast<std::uint32_t>(calls.size());

@@ -24,6 +24,8 @@ namespace {
 
 // Room for a middling grammar from the start; growing there in steps cost a tenth of a compile.
 constexpr std::size_t kExpectedTerms = 2048;
+// Operands of a store for each term that it may have; a quarter of a gigabyte in all.
+constexpr std::uint64_t kOperandsPerTerm = 16;
 
 std::uint8_t inherited(const Node& n) {
   return n.flags & static_cast<std::uint8_t>(kHasCall | kMaybeEmpty | kEndless);
@@ -64,6 +66,11 @@ std::uint32_t TermStore::intern_list(std::span<const Term> items) {
   const std::uint32_t known =
       list_lookup_.find(h, [&](std::uint32_t i) { return std::ranges::equal(list(i), items); });
   if (known != kNone) return known;
+  if ((lists_.size() + items.size()) / kOperandsPerTerm > limits_.max_terms) {
+    throw LimitFault("unions and intersections of the grammar have more than " +
+                     std::to_string(kOperandsPerTerm) +
+                     " * max_terms = " + std::to_string(limits_.max_terms) + " operands");
+  }
   const auto index = static_cast<std::uint32_t>(list_index_.size());
   list_index_.emplace_back(static_cast<std::uint32_t>(lists_.size()),
                            static_cast<std::uint32_t>(items.size()));

@@ -119,3 +119,10 @@ def test_messages_are_no_longer_than_a_page() -> None:
     with pytest.raises(GrammarError, match="is not defined") as caught:
         Grammar.from_lark("start: " + "n" * 100_000)
     assert len(str(caught.value)) < 2_000
+
+
+def test_many_parts_that_may_be_empty() -> None:
+    grammar = Grammar.from_gbnf("root ::= " + "r " * 800 + '\nr ::= ("(" r ")" "a")?')
+    assert compile(grammar, VOCABULARY).matcher().validate([256, 258]) == 0
+    assert grammar.accepts("(()a)a")
+    assert not grammar.accepts("(()a)")
