@@ -51,9 +51,8 @@ void Walker::open(Place place, std::size_t level, Filter filter, MaskBuilder& ou
   }
   machine_.close_pops(groups);
   if (ends_ != nullptr && groups.ended) note_end(place, groups, filter);
-  if (std::ranges::none_of(groups.items, [this](const Group& group) {
-        return store_.has(group.term, kFirstCall);
-      }))
+  if (std::ranges::none_of(
+          groups.items, [this](const Group& group) { return store_.has(group.term, kFirstCall); }))
     return;
   // 256 edges at the root of a vocabulary, 0.2 us: to be asked for where it may tell something.
   const ByteSet below = place.trie->bytes_below(place.node);
