@@ -302,7 +302,7 @@ std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& autom
   Remainders remainders(trie, bits.data(), true, going_on);
   for (const auto& [at, closed] : exits)
     remainders.add_exit(at.node, closed ? ByteSet{} : automaton.live(at.state), at.items);
-  remainders.finish(*mask, [this](std::uint32_t token) { return index_.token(token); });
+  remainders.finish(*mask, index_);
   if (going_on) return mask;
   const bool dense = inside.size() + counts.ending.size() > kSparseTokens;
   inside.finish(counts, dense);

@@ -263,7 +263,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
         exit.node, [&](unsigned byte) { return step_term(exit.term, byte) != kNothing; }, 0);
   }
   for (const Entry& entry : passed) remainders.take(entry);
-  remainders.finish(*mask, [this](std::uint32_t token) { return index_.token(token); });
+  remainders.finish(*mask, index_);
   if (going_on) return mask;
   const bool dense = tokens.size() > kSparseTokens;
   if (dense) {

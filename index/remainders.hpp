@@ -55,9 +55,8 @@ class Remainders {
   }
 
   // To be asked once.
-  template <typename BytesOf>
-  void finish(FrameMask& mask, BytesOf&& bytes) {
-    if (!found_.empty()) mask.rest = std::make_unique<Trie>(std::move(found_), bytes);
+  void finish(FrameMask& mask, TokenIndex& index) {
+    if (!found_.empty()) mask.rest = index.keep_trie(std::move(found_));
     mask.left_out = left_out_;
     if (!going_on_) mask.exits = std::move(exits_);
   }

@@ -17,7 +17,6 @@ constexpr std::uint64_t kSharedPart = 32;
 
 std::size_t FrameMask::memory(std::size_t words) const {
   std::size_t bytes = sizeof(FrameMask) + (dense ? words * sizeof(Word) : 0) + sparse.size() * 4;
-  if (rest) bytes += rest->memory();
   bytes += exits.size() * sizeof(Exit);
   if (counts) {
     bytes += (counts->inside.size() + counts->ending.size()) * sizeof(ItemCounts::Taken);
@@ -232,15 +231,26 @@ void TokenIndex::make_room(std::size_t bytes) {
 }
 
 std::shared_ptr<const Trie> TokenIndex::keep_trie(std::vector<Entry> entries) {
-  Hash128 content;
-  for (const Entry& entry : entries) content.add((std::uint64_t{entry.token} << 32) | entry.start);
-  const std::scoped_lock lock(mutex_);
-  if (const auto known = tries_.find(content); known != tries_.end()) return known->second;
+  Hash128 content;  // in whatever order they were found
+  for (const Entry& entry : entries) {
+    Hash128 one;
+    one.add((std::uint64_t{entry.token} << 32) | entry.start);
+    one.add(entry.items);
+    content.order += one.order;
+    content.keyed += one.keyed;
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto known = tries_.find(content); known != tries_.end()) return known->second;
+  }
   auto made = std::make_shared<const Trie>(std::move(entries),
                                            [this](std::uint32_t id) { return token(id); });
-  make_room(made->memory());
-  cache_bytes_ += made->memory();
-  return tries_.emplace(content, std::move(made)).first->second;
+  const std::size_t bytes = made->memory();
+  const std::scoped_lock lock(mutex_);
+  make_room(bytes);
+  const auto [place, fresh] = tries_.emplace(content, std::move(made));
+  if (fresh) cache_bytes_ += bytes;
+  return place->second;
 }
 
 TokenIndex::Stats TokenIndex::stats() const {

@@ -74,7 +74,7 @@ struct Exit {
 struct FrameMask {
   Bits dense;
   std::vector<std::uint32_t> sparse;  // used when `dense` is null
-  std::unique_ptr<Trie> rest;         // null when no token runs past the end
+  std::shared_ptr<const Trie> rest;   // null when no token runs past the end
   ByteSet left_out;         // first bytes of remainders that are not in it (remainders.hpp)
   std::vector<Exit> exits;  // nodes of the trie it was made on, not in `rest`
   std::optional<ItemCounts> counts;
@@ -126,7 +126,9 @@ class TokenIndex {
   std::shared_ptr<const FrameMask> find(const Key& key) const;
   // Keeps a frame mask; the cache is emptied first when it is full. Returns the one kept.
   std::shared_ptr<const FrameMask> keep(const Key& key, std::shared_ptr<FrameMask> mask);
-  // The trie of some remainders, in order: the same one for the same remainders.
+  // The trie of some remainders: the same one for the same remainders, so that what is found on it
+  // serves every frame that leaves them. Where runs of one letter may be split in many ways, frames
+  // on remainders of remainders would otherwise be exponentially many.
   std::shared_ptr<const Trie> keep_trie(std::vector<Entry> entries);
 
   struct Stats {
