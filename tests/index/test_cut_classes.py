@@ -13,7 +13,7 @@ import random
 import pytest
 
 from grammaton import Grammar, UnsatisfiableGrammar, Vocabulary, compile
-from tests.index.test_masks_real import check
+from tests.index.test_masks_real import check, check_on_a_walk
 
 COMMON = "abcdefghijklmnopqrstuvwxyzABCDEFGH0123456789 "
 RARE = '-_/.,:;"\\\n\t~éèüñßж漢漣字😀😁'
@@ -35,15 +35,6 @@ def vocabulary() -> Vocabulary:
     return Vocabulary([b"", *sorted(tokens)], eos_token_ids=0)
 
 
-def walk(grammar: Grammar, vocabulary: Vocabulary, chooser: random.Random) -> None:
-    matcher = compile(grammar, vocabulary).matcher()
-    for _ in range(3):
-        allowed = check(matcher, vocabulary)
-        if not allowed:
-            break
-        matcher.accept(chooser.choice(allowed))
-
-
 def drawn(chooser: random.Random) -> str:
     parts = "".join(chooser.sample(PARTS, chooser.randint(1, 4)))
     item = f"[{chooser.choice(('', '', '', '^'))}{parts}]"
@@ -62,7 +53,7 @@ def test_masks_are_accept(seed: int, vocabulary: Vocabulary) -> None:
             grammar = Grammar.from_regex(pattern)
     except UnsatisfiableGrammar:
         return
-    walk(grammar, vocabulary, chooser)
+    check_on_a_walk(compile(grammar, vocabulary).matcher(), vocabulary, chooser, 3)
 
 
 def test_other_tokens_cost_no_visit(vocabulary: Vocabulary) -> None:

@@ -12,7 +12,7 @@ import random
 import pytest
 
 from grammaton import Grammar, LimitExceeded, UnsatisfiableGrammar, Vocabulary, compile
-from tests.index.test_masks_real import check
+from tests.index.test_masks_real import check_on_a_walk
 
 LETTERS = ("a", "b", "x", " ", "é", "è", "漢", "漣", "😀", "😁", '"', "\\")
 ATOMS = (
@@ -65,12 +65,7 @@ def drawn(chooser: random.Random) -> str:
 
 def walk(grammar: Grammar, vocabulary: Vocabulary, chooser: random.Random) -> None:
     try:
-        matcher = compile(grammar, vocabulary).matcher()
-        for _ in range(3):
-            allowed = check(matcher, vocabulary)
-            if not allowed:
-                break
-            matcher.accept(chooser.choice(allowed))
+        check_on_a_walk(compile(grammar, vocabulary).matcher(), vocabulary, chooser, 3)
     except (LimitExceeded, UnsatisfiableGrammar):
         return
 

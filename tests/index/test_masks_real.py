@@ -160,6 +160,17 @@ def check(matcher: Matcher, vocabulary: Vocabulary) -> list[int]:
     return sorted(allowed - set(vocabulary.eos_token_ids))
 
 
+def check_on_a_walk(
+    matcher: Matcher, vocabulary: Vocabulary, chooser: random.Random, steps: int
+) -> None:
+    """Checks the mask before each of some drawn tokens, until none is left."""
+    for _ in range(steps):
+        allowed = check(matcher, vocabulary)
+        if not allowed:
+            break
+        assert matcher.accept(chooser.choice(allowed))
+
+
 def walk_and_check(
     constraint: Constraint, vocabulary: Vocabulary, chooser: random.Random, steps: int
 ) -> None:
