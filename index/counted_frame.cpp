@@ -153,13 +153,7 @@ std::shared_ptr<const FrameMask> Walker::calling_frame(Place place, const Counte
     made->bytes = made->memory(index_.words());
     bytes += made->bytes;
   }
-  if (recursive_bytes_ + bytes > limits_.mask_cache_bytes) {
-    calling_.clear();
-    items_.clear();
-    recursive_.clear();
-    recursive_bytes_ = 0;
-  }
-  recursive_bytes_ += bytes;
+  make_recursive_room(bytes);
   return calling_.emplace(key, std::move(made)).first->second;
 }
 

@@ -119,6 +119,17 @@ bool Walker::apply_recursive(Place place, const Group& group, Scope scope, std::
   return true;
 }
 
+// For so many bytes more of what is kept of frames with calls; all of it goes at once.
+void Walker::make_recursive_room(std::size_t bytes) {
+  if (recursive_bytes_ + bytes > limits_.mask_cache_bytes) {
+    recursive_.clear();
+    calling_.clear();
+    items_.clear();
+    recursive_bytes_ = 0;
+  }
+  recursive_bytes_ += bytes;
+}
+
 std::shared_ptr<const Walker::RecursiveMask> Walker::recursive_frame(const Trie& trie,
                                                                      const RecursiveKey& key,
                                                                      std::size_t level) {
@@ -133,13 +144,7 @@ std::shared_ptr<const Walker::RecursiveMask> Walker::recursive_frame(const Trie&
     bytes += made->inside.memory();
     if (made->inside.base()) bytes += index_.words() * sizeof(Word);
   }
-  if (recursive_bytes_ + bytes > limits_.mask_cache_bytes) {
-    recursive_.clear();
-    calling_.clear();
-    items_.clear();
-    recursive_bytes_ = 0;
-  }
-  recursive_bytes_ += bytes;
+  make_recursive_room(bytes);
   recursive_.emplace(key, made);
   return made;
 }

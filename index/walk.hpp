@@ -167,6 +167,7 @@ class Walker {
   void apply_called(Place place, Term t, std::size_t level, MaskBuilder& out);
   std::shared_ptr<const RecursiveMask> recursive_frame(const Trie& trie, const RecursiveKey& key,
                                                        std::size_t level);
+  void make_recursive_room(std::size_t bytes);
   std::shared_ptr<const RecursiveMask> study_recursive(const Trie& trie, const RecursiveKey& key,
                                                        std::size_t level);
   struct Rehearsal;
