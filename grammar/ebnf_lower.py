@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from grammaton.errors import GrammarError, UnsatisfiableGrammar
+from grammaton.errors import UnsatisfiableGrammar
 from grammaton.grammar.ebnf_nodes import (
     MAX_REPEAT,
     Alt,
@@ -40,9 +40,11 @@ from grammaton.grammar.ebnf_nodes import (
     TokenPlaces,
     Tokens,
     Without,
+    blamed,
     children,
     mentions,
 )
+from grammaton.grammar.missing_start import missing_start
 from grammaton.grammar.regex.ranges import Ranges, invert, normalize
 
 if TYPE_CHECKING:
@@ -74,8 +76,9 @@ def lower_rules(
         UnsatisfiableGrammar: the start can never end.
     """
     if start not in rules.by_name:
-        known = ", ".join(list(rules.by_name)[:10]) or "none"
-        raise GrammarError(f"no rule is named {start}, the start; the rules are: {known}")
+        raise missing_start(
+            start, {name: rule.error for name, rule in rules.by_name.items()}, rules.source
+        )
     for rule in rules.by_name.values():
         for mention in mentions(rule.body):
             if mention.name not in rules.by_name:
@@ -84,8 +87,10 @@ def lower_rules(
                     f"{written} is not defined", mention.position, mention.end
                 )
     lowering = _Lowering(store, rules, {} if places is None else places)
-    term = lowering.start(start)
-    if store.is_empty(term):
+    with blamed(rules.by_name[start].error):
+        term = lowering.start(start)
+        empty = store.is_empty(term)
+    if empty:
         shown = start.split("#")[0].split("@")[0]  # what stands behind it, front ends added
         raise rules.by_name[start].error(
             f"{shown} can never end: every way through it needs a rule that needs itself, "
@@ -128,8 +133,9 @@ class _Lowering:
             self._call(name, inherited=False) if name in self._inheriting else self._mention(name)
         )
         while self._queue:
-            rule = self._queue.pop()
-            self._store.define(self._called[rule], self._body(self._rules[rule].body))
+            rule = self._rules[self._queue.pop()]
+            with blamed(rule.error):
+                self._store.define(self._called[rule.name], self._body(rule.body))
         return term
 
     def _measure(self, node: Node, known: dict[str, tuple[int, int]]) -> tuple[int, int]:
@@ -331,7 +337,10 @@ class _Lowering:
                 return store.repeat(self._plain(body), low, high)
             case Without(body, removed):
                 self._check_without_recursion(node)
-                return self._without(self._plain(body), self._plain(removed))
+                with blamed(node.error):
+                    term = self._without(self._plain(body), self._plain(removed))
+                    store.is_empty(term)  # met here, a limit has its place
+                return term
         raise AssertionError(node)
 
     def _without(self, term: int, removed: int) -> int:
@@ -362,11 +371,7 @@ class _Lowering:
                 continue
             self._without_recursion.add(name)
             if name in self._recursive:
-                raise node.source.error(
-                    f"- takes expressions without recursion, and {name} is recursive",
-                    node.position,
-                    node.end,
-                )
+                raise node.error(f"- takes expressions without recursion, and {name} is recursive")
             self._check_without_tokens(self._rules[name].body, node)
             queue.extend(ref.name for ref in mentions(self._rules[name].body))
 
@@ -376,9 +381,7 @@ class _Lowering:
         while stack:
             top = stack.pop()
             if isinstance(top, Tokens):
-                raise node.source.error(
-                    "- takes expressions of characters, without tokens", node.position, node.end
-                )
+                raise node.error("- takes expressions of characters, without tokens")
             stack.extend(children(top))
 
 

@@ -13,7 +13,9 @@ functions over trees may recurse. Chains of rules have no such bound: functions 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from grammaton.errors import GrammarError, PlacedError
 from grammaton.grammar.regex.ranges import Ranges
@@ -23,6 +25,24 @@ MAX_NESTING = 50
 
 MAX_REPEAT = 2**32 - 2
 """The largest bound of a repetition."""
+
+
+class Blame(Protocol):
+    """Makes the error for a place: `error` of a source's span, a rule or a node."""
+
+    def __call__(self, message: str, /, *, kind: type[PlacedError]) -> PlacedError:
+        """The error; it is for the caller to raise."""
+
+
+@contextmanager
+def blamed(error: Blame) -> Iterator[None]:
+    """Errors from within that have no place get this one."""
+    try:
+        yield
+    except PlacedError as found:
+        if found.position is not None or found.pointer is not None:
+            raise
+        raise error(found.message, kind=type(found)) from found
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +137,10 @@ class Without:
     position: int
     end: int
 
+    def error(self, message: str, *, kind: type[PlacedError] = GrammarError) -> PlacedError:
+        """The error for the place; it is for the caller to raise."""
+        return self.source.error(message, self.position, self.end, kind=kind)
+
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
@@ -194,8 +218,9 @@ class Rule:
 
 @dataclass
 class Rules:
-    """The rules of one grammar by name, in the order of their definition."""
+    """The rules of one grammar by name, in the order of their definition, and its text."""
 
+    source: Source = Source("")
     by_name: dict[str, Rule] = field(default_factory=dict)
 
     def add(self, rule: Rule) -> None:

@@ -46,9 +46,8 @@ class Reader:
         """The error for something else than what must come next."""
         found = _WORD.match(self.text, self.at)
         if found is not None:
-            return self.error(
-                f"expected {what}, found {found[0]}", self.at, self.at + len(found[0])
-            )
+            shown = found[0] if found[0].isprintable() else f"U+{ord(found[0][0]):04X}"
+            return self.error(f"expected {what}, found {shown}", self.at, self.at + len(found[0]))
         shown = "the end of the line" if self.at < len(self.text) else "the end of the grammar"
         return self.error(f"expected {what}, found {shown}", self.at)
 

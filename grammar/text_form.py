@@ -12,9 +12,12 @@ Python's.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from grammaton.errors import GrammarError
+from grammaton.grammar.ebnf_nodes import Source
+from grammaton.grammar.missing_start import missing_start
 from grammaton.grammar.text_printer import RESERVED, to_text
 from grammaton.grammar.text_scanner import Token, scan
 
@@ -92,7 +95,10 @@ class _Parser:
             if follow.kind != "end" and not self._at_rule():
                 raise self._error(f"expected a rule or the end, found {follow.shown}", follow)
         if "start" not in self._bodies:
-            raise self._error("no rule is named start", self._peek())
+            known = {
+                each: partial(self._error, token=token) for each, (_, token) in self._bodies.items()
+            }
+            raise missing_start("start", known, Source(self._text))
         body, name = self._bodies["start"]
         called = "start" in self._given or "start" in self._scopes
         if self._inherits or called or not isinstance(body, int):

@@ -8,6 +8,7 @@ and the text forms) or a JSON Pointer (schemas). Nothing is printed instead of r
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,12 +63,13 @@ class PlacedError(GrammatonError):
             return self.message
         start = self.position - (self.column - 1)
         stop = self.source.find("\n", start)
-        text = self.source[start : stop if stop >= 0 else len(self.source)]
+        text = self.source[start : stop if stop >= 0 else len(self.source)].removesuffix("\r")
         shown, caret = _window(text, self.column - 1)
         width = 1 if self.end is None else max(1, min(self.end - self.position, len(shown) - caret))
+        before, marked = _columns(shown[:caret]), max(1, _columns(shown[caret : caret + width]))
         return (
             f"{self.message} (line {self.line}, column {self.column})\n"
-            f"    {shown}\n    {' ' * caret}{'^' * width}"
+            f"    {shown}\n    {' ' * before}{'^' * marked}"
         )
 
 
@@ -81,10 +83,29 @@ def _shortened(message: str) -> str:
 
 def _window(text: str, column: int, width: int = 96) -> tuple[str, int]:
     """The part of a long line around `column`, and where the caret stands in it."""
-    if len(text) <= width:
-        return text, column
-    start = max(0, min(column - width // 2, len(text) - width))
-    return text[start : start + width], column - start
+    start = 0 if len(text) <= width else max(0, min(column - width // 2, len(text) - width))
+    return visible(text[start : start + width]), column - start
+
+
+def visible(text: str) -> str:
+    """A text with a stand-in for each character that a terminal would not show, or would obey."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _stand_in(char) for char in text)
+
+
+def _stand_in(char: str) -> str:
+    if char == "\t":
+        return " "
+    return chr(0x2400 + ord(char)) if char < " " else "\N{REPLACEMENT CHARACTER}"
+
+
+def _columns(text: str) -> int:
+    """The columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    wide = sum(east_asian_width(char) in "WF" for char in text)
+    return len(text) + wide - sum(combining(char) != 0 for char in text)
 
 
 class GrammarError(PlacedError):

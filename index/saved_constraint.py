@@ -2,14 +2,17 @@
 
 What is saved is the grammar as its front end left it, so that loading reads no schema, notation or
 regular expression again: that is most of what compiling takes where the front end is Python. Masks
-are not saved. They are found when a state is first reached, in less time than reading them takes.
+are not saved. They are found when a state is first reached, in less time than reading them takes;
+whether they are rehearsed (compile.py) is saved, so that a loaded constraint is as quick as a
+compiled one.
 
-The format, little-endian, version 1:
+The format, little-endian, version 2:
 
 | part | type | what |
 |---|---|---|
 | magic | 8 bytes | `\\x93GRAMC\\r\\n` |
-| version | u32 | 1 |
+| version | u32 | 2 |
+| flags | u32 | 1: rehearsed; no others |
 | vocabulary | 32 bytes | `Vocabulary.fingerprint` |
 | terms | bytes | the grammar, as `TermStore.save` writes it (grammar/saved_terms.hpp) |
 | digest | 32 bytes | BLAKE2b of everything before |
@@ -38,9 +41,10 @@ from grammaton.index.vocabulary import Vocabulary
 from grammaton.limits import Limits
 
 MAGIC = b"\x93GRAMC\r\n"
-VERSION = 1
+VERSION = 2
 
-_HEADER = struct.Struct("<8sI32s")
+_HEADER = struct.Struct("<8sII32s")
+_REHEARSED = 1
 _DIGEST_SIZE = 32
 
 
@@ -109,7 +113,8 @@ def pack_constraint(grammar: Grammar, vocabulary: Vocabulary) -> bytes:
             "a grammar on Lark's LALR parser is not saved; keep its Lark text, or read that with "
             'parser="earley"'
         )
-    header = _HEADER.pack(MAGIC, VERSION, vocabulary.fingerprint)
+    flags = _REHEARSED if grammar.rehearsed else 0
+    header = _HEADER.pack(MAGIC, VERSION, flags, vocabulary.fingerprint)
     body = header + grammar.store.save(grammar.start)
     return body + _digest(body)
 
@@ -126,7 +131,7 @@ def unpack_constraint(
         raise GrammarError("this is no constraint that save_constraint wrote")
     if len(data) < _HEADER.size + _DIGEST_SIZE:
         raise GrammarError("the saved constraint is cut short")
-    _, version, fingerprint = _HEADER.unpack_from(data)
+    _, version, flags, fingerprint = _HEADER.unpack_from(data)
     if version != VERSION:
         raise GrammarError(
             f"the saved constraint has version {version}; this grammaton reads version {VERSION}. "
@@ -134,13 +139,15 @@ def unpack_constraint(
         )
     if _digest(memoryview(data)[:-_DIGEST_SIZE]) != data[-_DIGEST_SIZE:]:
         raise GrammarError("the saved constraint is damaged: its checksum doesn't fit")
+    if flags & ~_REHEARSED:
+        raise GrammarError("the saved constraint has flags that no grammaton of its version writes")
     if fingerprint != vocabulary.fingerprint:
         raise VocabularyError(
             "the constraint was saved with other tokens than this vocabulary has; save it again "
             "from the grammar"
         )
     store, start = TermStore.load(data[_HEADER.size : -_DIGEST_SIZE], limits or Limits())
-    return Grammar(store, start)
+    return Grammar(store, start, rehearsed=bool(flags & _REHEARSED))
 
 
 def _digest(body: bytes | memoryview) -> bytes:

@@ -60,7 +60,7 @@ class _Parser(Reader):
         self._depth = 0
 
     def rules(self) -> Rules:
-        rules = Rules()
+        rules = Rules(self.source)
         self._space()
         while self.at < len(self.text):
             self.match(_NUMBER)

@@ -56,7 +56,7 @@ class _Parser(Reader):
         self._depth = 0
 
     def rules(self) -> Rules:
-        rules = Rules()
+        rules = Rules(self.source)
         self.match(_SPACE_OR_LINES)
         while self.at < len(self.text):
             start = self.at

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from grammaton.errors import GrammarError, LimitExceeded, PlacedError, UnsupportedKeyword
+from grammaton.errors import LimitExceeded, PlacedError, UnsupportedKeyword
 from grammaton.grammar.lark.loader import Loaded, resolve
 from grammaton.grammar.lark.nodes import (
     Alt,
@@ -53,8 +53,7 @@ def check_expansion(loaded: Loaded, start: str) -> None:
     """
     definition = loaded.scope.names.get(start)
     if definition is None:
-        known = ", ".join(list(loaded.scope.names)[:10]) or "none"
-        raise GrammarError(f"no rule is named {start}, the start; there are: {known}")
+        raise loaded.missing_start(start)
     if definition.is_terminal or definition.params:
         raise definition.span.error("the start must be a rule without parameters")
     for ignore in loaded.ignored:

@@ -25,9 +25,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from grammaton._core import LalrTables
-from grammaton.errors import GrammarError
+from grammaton.errors import GrammarError, PlacedError
 from grammaton.grammar.lark.expansion import check_expansion
-from grammaton.grammar.lark.loader import load_lark
+from grammaton.grammar.lark.loader import Loaded, load_lark
 from grammaton.grammar.lark.program import NONE, Program
 from grammaton.grammar.regex.python import PythonParser
 
@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from lark.grammar import Rule
     from lark.lexer import TerminalDef
 
-    from grammaton.grammar.lark.nodes import Span
-
 _END = "$END"
+
+_NAMED = re.compile(r"<(\w+) :|(?:erminals?|oken) '?(\w+)|\((\w+): ")
+"""Rules and terminals in what Lark says."""
 
 _LARK_LOCK = Lock()
 """While Lark reads a grammar."""
@@ -61,11 +62,12 @@ def lalr_tables(
     """
     loaded = load_lark(text, import_paths)
     check_expansion(loaded, start)
-    spans = {name: each.span for name, each in loaded.scope.names.items() if each.is_terminal}
-    return _Tables(_read(text, start, lexer, import_paths), lexer, spans).made()
+    return _Tables(_read(loaded, start, lexer, import_paths), lexer, loaded).made()
 
 
-def _read(text: str, start: str, lexer: str, import_paths: Sequence[str | PathLike[str]]) -> Lark:
+def _read(
+    loaded: Loaded, start: str, lexer: str, import_paths: Sequence[str | PathLike[str]]
+) -> Lark:
     try:
         import lark
         from lark.exceptions import LarkError
@@ -76,7 +78,7 @@ def _read(text: str, start: str, lexer: str, import_paths: Sequence[str | PathLi
     try:
         with _without_warnings():
             return lark.Lark(
-                text,
+                loaded.source.text,
                 parser="lalr",
                 lexer=lexer,
                 start=start,
@@ -84,7 +86,10 @@ def _read(text: str, start: str, lexer: str, import_paths: Sequence[str | PathLi
                 source_path=str(Path.cwd() / "grammar.lark"),
             )
     except (LarkError, re.error, RecursionError, AssertionError, ValueError, OSError) as error:
-        raise GrammarError(f"Lark refuses the grammar: {error}") from error
+        named = (name for found in _NAMED.finditer(str(error)) for name in found.groups())
+        definitions = [loaded.scope.names.get(name) for name in named if name]
+        place = next((each for each in definitions if each), loaded.scope.names[start]).span
+        raise place.error(f"Lark refuses the grammar: {error}") from error
 
 
 @contextmanager
@@ -105,8 +110,8 @@ def _without_warnings() -> Iterator[None]:
 class _Tables:
     """Takes tables and lexers out of a `lark.Lark`."""
 
-    def __init__(self, lark: Lark, lexer: str, spans: Mapping[str, Span]) -> None:
-        self._spans = spans
+    def __init__(self, lark: Lark, lexer: str, loaded: Loaded) -> None:
+        self._loaded = loaded
         # lark types its parts as what they have in common.
         front: Any = lark.parser
         self._table = front.parser._parse_table
@@ -185,20 +190,32 @@ class _Tables:
                 starts.append(program.add(PythonParser(pattern).parse(), number))
                 # As Lark puts it into its scanner: flags for all of it can't stand there.
                 found = re.compile(f"(?P<{name}>{pattern})").groupindex
-            except (GrammarError, re.error) as error:
-                kind = type(error) if isinstance(error, GrammarError) else GrammarError
-                reason = error.message if isinstance(error, GrammarError) else str(error)
-                message = f"terminal {terminal.user_repr()}: {reason}"
-                if name in self._spans:
-                    raise self._spans[name].error(message, kind=kind) from None
-                raise kind(message) from None
+            except (PlacedError, re.error) as error:
+                kind = type(error) if isinstance(error, PlacedError) else GrammarError
+                reason = error.message if isinstance(error, PlacedError) else str(error)
+                raise self._error(
+                    name, f"terminal {terminal.user_repr()}: {reason}", kind
+                ) from None
             for group in found:
                 if groups.setdefault(group, name) != name:
-                    raise GrammarError(
+                    raise self._error(
+                        name,
                         f"terminals {terminal.user_repr()} and {groups[group]} have groups of "
-                        f"the same name {group}, which Lark's lexers cannot tell apart"
+                        f"the same name {group}, which Lark's lexers cannot tell apart",
+                        GrammarError,
                     )
         return starts
+
+    def _error(self, name: str, message: str, kind: type[PlacedError]) -> PlacedError:
+        """The error for a terminal; it is for the caller to raise."""
+        definition = self._loaded.scope.names.get(name)
+        if definition is not None:
+            return definition.span.error(message, kind=kind)
+        source, written = self._loaded.source, self._terminals[name].pattern.raw
+        at = source.text.find(written) if written else -1
+        if written is None or at < 0:
+            return kind(message)
+        return source.error(message, at, at + len(written), kind=kind)
 
     def _scanners(self) -> tuple[list[_Scanner], list[int]]:
         """What the lexers try, and the number of each state's."""

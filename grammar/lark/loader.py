@@ -17,7 +17,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from grammaton.errors import GrammarError, LimitExceeded
+from grammaton.errors import GrammarError, LimitExceeded, PlacedError
+from grammaton.grammar.ebnf_nodes import Source
 from grammaton.grammar.lark.nodes import (
     Alt,
     Definition,
@@ -29,6 +30,7 @@ from grammaton.grammar.lark.nodes import (
     children,
 )
 from grammaton.grammar.lark.parser import Declare, Define, Ignore, Import, Statement, read_lark
+from grammaton.grammar.missing_start import missing_start
 
 MAX_IMPORTS = 200
 """Files that one grammar may import, each counted for every file that imports it."""
@@ -43,12 +45,22 @@ class Loaded:
         ignored: what may stand between terminals.
         declared: the names of every `%declare`, those of imported files too.
         nested: the grammars within rules, by the identity of their scopes.
+        source: the text of the main file.
     """
 
     scope: Scope
     ignored: list[Ignore]
     declared: set[str]
     nested: dict[int, Loaded]
+    source: Source
+
+    def missing_start(self, start: str) -> PlacedError:
+        """The error for a start that the file does not define; it is for the caller to raise."""
+        rules = {n: each.span for n, each in self.scope.names.items() if not each.is_terminal}
+        own = {n: span for n, span in rules.items() if span.source.file == self.source.file}
+        return missing_start(
+            start, {n: each.error for n, each in (own or rules).items()}, self.source
+        )
 
 
 @dataclass
@@ -61,13 +73,15 @@ class _Loader:
     def load(self, text: str, file: Path | None, chain: tuple[Path, ...]) -> Loaded:
         """Reads one file and those it imports; `chain` are the files that led here."""
         scope = Scope()
-        statements = read_lark(text, scope, "" if file is None else file.name)
-        return self._fill(scope, statements, file, chain, checked=file is None)
+        source = Source(text, "" if file is None else file.name)
+        statements = read_lark(text, scope, source.file)
+        return self._fill(scope, statements, source, file, chain, checked=file is None)
 
     def _fill(
         self,
         scope: Scope,
         statements: Sequence[Statement],
+        source: Source,
         file: Path | None,
         chain: tuple[Path, ...],
         *,
@@ -92,7 +106,7 @@ class _Loader:
                 ignored.append(statement)
         for statement in statements:
             if isinstance(statement, Define):
-                self._fill_nested(statement.body, file, chain)
+                self._fill_nested(statement.body, source, file, chain)
         if checked:
             for definition in scope.names.values():
                 for param in definition.params:
@@ -102,15 +116,17 @@ class _Loader:
                     check_names(definition.body, definition.params)
             for ignore in ignored:
                 check_names(ignore.body, ())
-        return Loaded(scope, ignored, self.declared, self.nested)
+        return Loaded(scope, ignored, self.declared, self.nested, source)
 
-    def _fill_nested(self, body: Node, file: Path | None, chain: tuple[Path, ...]) -> None:
+    def _fill_nested(
+        self, body: Node, source: Source, file: Path | None, chain: tuple[Path, ...]
+    ) -> None:
         stack = [body]
         while stack:
             top = stack.pop()
             if isinstance(top, Nested):
                 statements: Any = top.statements
-                loaded = self._fill(top.scope, statements, file, chain, checked=True)
+                loaded = self._fill(top.scope, statements, source, file, chain, checked=True)
                 self.nested[id(top.scope)] = loaded
             stack.extend(children(top))
 

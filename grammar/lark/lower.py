@@ -281,8 +281,7 @@ class _Lowering:
         """Every rule that the start needs, and the name of the one that is the whole text."""
         definition = self._loaded.scope.names.get(start)
         if definition is None:
-            known = ", ".join(list(self._loaded.scope.names)[:10]) or "none"
-            raise GrammarError(f"no rule is named {start}, the start; there are: {known}")
+            raise self._loaded.missing_start(start)
         if definition.is_terminal or definition.params:
             raise definition.span.error("the start must be a rule without parameters")
         whole = self._new_name(start) if self._skip else ""
@@ -321,6 +320,8 @@ class _Lowering:
             anything = store.repeat(store.chars([(0, 0x10FFFF)]), 0, None)
             stopped = store.concat([term, stop, anything])
             term = store.intersect([term, store.complement(stopped)])
+        with rule.span.blamed():
+            store.is_empty(term)  # met here, a limit has its place
         self.pieces[name] = {NO_NEEDS: term}
         attributes = ebnf.Attributes(
             capture=given.capture,

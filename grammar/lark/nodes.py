@@ -8,12 +8,12 @@ sees, as in Lark. Nodes are equal when they say the same, wherever they stand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from grammaton.errors import GrammarError, PlacedError
-from grammaton.grammar.ebnf_nodes import Source
+from grammaton.grammar.ebnf_nodes import Source, blamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,9 @@ class Span:
         """The error for the place; it is for the caller to raise."""
         return self.source.error(message, self.position, self.end, kind=kind)
 
-    @contextmanager
-    def blamed(self) -> Iterator[None]:
+    def blamed(self) -> AbstractContextManager[None]:
         """Errors from within that have no place get this one."""
-        try:
-            yield
-        except PlacedError as error:
-            if error.position is not None or error.pointer is not None:
-                raise
-            raise self.error(error.message, kind=type(error)) from error
+        return blamed(self.error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,16 @@ which is two or three in real grammars. Who derives from `Product` says where a 
 part without rules inside, and from which state to which a rule is *entered* and left.
 
 Which states a part leads to is a least fixpoint, found by telling each fact, once, to whoever waits
-for it (`Reach`). Making the rules then goes over each part and state once. Cost: linear in the
-facts (a part, the state before it, one after it), up to `MAX_WORK` of them, some microseconds each.
+for it (`_Waiting`). Making the rules then goes over each part and state once. Cost: linear in the
+facts (a part, the state before it, one after it), up to `MAX_WORK` of them, some ten microseconds
+each. A rule that is entered in a new state waits until all that is known has been told, and what it
+will take at least counts as spent already: so thousands of states are refused at once.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
@@ -86,6 +89,11 @@ class Product(ABC, Generic[S]):
         self._parts: dict[tuple[int, int, S], _Waiting[S]] = {}
         """By the identity of a node, which the rules keep alive, and where in it."""
         self._queue: list[Callable[[], None]] = []
+        self._bodies: deque[tuple[str, S]] = deque()
+        """The rules, by the states in which they are entered, that are still to be followed."""
+        self._least: dict[str, int] = {}
+        self._owed = 0
+        """Facts that following these will take at least."""
         self._numbers: dict[S, int] = {first: 0}
         self._built: dict[tuple[int, S], dict[S, Node]] = {}
         self._rests: dict[tuple[int, int, S], dict[S, Node]] = {}
@@ -122,7 +130,7 @@ class Product(ABC, Generic[S]):
 
     def _spend(self, work: int = 1) -> None:
         self._work += work
-        if self._work > MAX_WORK:
+        if self._work + self._owed > MAX_WORK:
             raise self._too_much()
 
     def _make_whole(self, start: str) -> str:
@@ -163,9 +171,17 @@ class Product(ABC, Generic[S]):
 
     def _find_exits(self, start: str) -> _Waiting[S]:
         whole = self._rule_from(start, self._first)
-        while self._queue:
-            self._queue.pop()()
+        while self._queue or self._bodies:
+            if self._queue:
+                self._queue.pop()()
+            else:
+                self._follow(*self._bodies.popleft())
         return whole
+
+    def _follow(self, name: str, state: S) -> None:
+        found = self._entered_rules[name, state]
+        self._owed -= self._least[name]
+        self._reach(self._old[name].body, state, lambda out: self._tell(found, out))
 
     def _tell(self, part: _Waiting[S], out: S) -> None:
         """Notes that a part leads to a state."""
@@ -187,9 +203,11 @@ class Product(ABC, Generic[S]):
     def _rule_from(self, name: str, state: S) -> _Waiting[S]:
         key = name, state
         if key not in self._entered_rules:
-            found = self._entered_rules[key] = _Waiting()
-            body = self._old[name].body
-            self._queue.append(lambda: self._reach(body, state, lambda out: self._tell(found, out)))
+            self._entered_rules[key] = _Waiting()
+            if name not in self._least:
+                self._least[name] = _first_parts(self._old[name].body)
+            self._owed += self._least[name]
+            self._bodies.append(key)
         return self._entered_rules[key]
 
     def _reach(self, node: Node, state: S, tell: Callable[[S], None]) -> None:
@@ -370,6 +388,18 @@ class Product(ABC, Generic[S]):
     @staticmethod
     def _mentions(names: dict[S, str], rule: Rule) -> dict[S, Node]:
         return {out: Ref(name, rule.source, rule.position, rule.end) for out, name in names.items()}
+
+
+def _first_parts(node: Node) -> int:
+    """The parts that are reached from the beginning of one at least, itself counted."""
+    match node:
+        case Alt(branches):
+            return 1 + sum(map(_first_parts, branches))
+        case Seq((first, *_)):
+            return 1 + _first_parts(first)
+        case Repeat(body, _, high) if high != 0:
+            return 1 + _first_parts(body)
+    return 1
 
 
 def _last_round(node: Repeat) -> int:

@@ -50,6 +50,8 @@ class Program:
         self.widest_behind = 0
         self._class_numbers: dict[Ranges, int] = {}
         self._behind_numbers: dict[regex.Node, int] = {}
+        self._characters: dict[tuple[int, int], int] = {}
+        """By class and what follows; endings that strings share are written once."""
         self._loops = 0
 
     def add(self, node: regex.Node, terminal: int) -> int:
@@ -97,8 +99,8 @@ class Program:
     ) -> int:
         if len(self.instructions) >= MAX_PROGRAM:
             raise LimitExceeded(
-                f"the terminals need more than {MAX_PROGRAM} instructions; a counted repetition is "
-                "written out"
+                f"the terminals need more than {MAX_PROGRAM} instructions; counted repetitions and "
+                "long strings are written out"
             )
         self.instructions.append((operation, a, b, following, ways))
         return len(self.instructions) - 1
@@ -108,7 +110,10 @@ class Program:
             case regex.Empty():
                 return following
             case regex.Chars(ranges):
-                return self._emit(CHAR, self._class_number(ranges), 0, following)
+                key = self._class_number(ranges), following
+                if key not in self._characters:
+                    self._characters[key] = self._emit(CHAR, key[0], 0, following)
+                return self._characters[key]
             case regex.Cat(parts):
                 for part in reversed(parts):
                     following = self._write(part, following)

@@ -190,6 +190,8 @@ class Terminals:
         return _of_node(PythonParser(pattern).parse(), len(pattern))
 
     def _finished(self, shape: _Shape, span: Span) -> Terminal:
+        if shape.term is not None:
+            self._store.is_empty(shape.term)  # met here, a limit has its place
         return Terminal(self._pieces(shape, span), shape.most)
 
     def _pieces(self, shape: _Shape, span: Span) -> Pieces:

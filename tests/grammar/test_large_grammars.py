@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from grammaton import Grammar, GrammarError, LimitExceeded, Vocabulary, compile
+from grammaton import Grammar, GrammarError, LimitExceeded, Limits, Vocabulary, compile
+from grammaton._core import TermStore
+from grammaton.grammar import grammar as grammar_module
 from grammaton.grammar.lark import product
 
 MANY = 10_000
@@ -19,6 +22,11 @@ NOTATIONS: dict[str, tuple[Callable[[str], Grammar], str, str]] = {
     "gbnf": (Grammar.from_gbnf, "root", " ::="),
     "ebnf": (Grammar.from_ebnf, "root", " ::="),
 }
+
+
+class _SmallStore(TermStore):
+    def __init__(self) -> None:
+        super().__init__(Limits(max_step_terms=100))
 
 
 def made(notation: str, first: str, rules: list[str]) -> Grammar:
@@ -88,6 +96,25 @@ def test_look_around_in_many_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "^^" in str(caught.value)
 
 
+def test_too_many_surroundings_are_refused_before_they_are_followed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = "start: (" + " | ".join(f"r{i}" for i in range(1_000)) + ")*\n"
+    rules = "".join(f'r{i}: T{i} start? "x"\n' for i in range(1_000))
+    terminals = "".join(f"T{i}: /[a-z]+{i}(?!y{i})/\n" for i in range(1_000))
+    followed: list[str] = []
+    follow = product.Product._follow
+
+    def note(made: product.Product[Any], name: str, state: object) -> None:
+        followed.append(name)
+        follow(made, name, state)
+
+    monkeypatch.setattr(product.Product, "_follow", note)
+    with pytest.raises(LimitExceeded, match="in too many different surroundings"):
+        Grammar.from_lark(loop + rules + terminals)
+    assert len(followed) < 2_000
+
+
 def test_rules_that_are_told_apart_far_away() -> None:
     rules = "".join(f'r{i}: "(" r{i + 1} ")" | ID\n' for i in range(2_000))
     grammar = Grammar.from_lark(f'start: r0\n{rules}r2000: "z"\nID: /[a-z]+(?!\\w)/\n')
@@ -113,6 +140,27 @@ def test_limits_have_places() -> None:
             "start: " + " | ".join(f't{{"x{i}"}}' for i in range(20_010)) + "\nt{p}: p p\n"
         )
     assert caught.value.line == 2
+
+
+@pytest.mark.parametrize(
+    ("notation", "text", "line"),
+    [
+        ("lark", 'start: "x" T\nT: {both}\nC: "a".."b" & "a".."z"', 2),
+        ("lark", 'start: "x"\n  | ({both})\nC: "a".."b" & "a".."z"', 2),
+        ("lark", 'start: a\na[lazy]: {both}\nC: "a".."b" & "a".."z"', 2),
+        ("ebnf", "root ::= a\na ::= ([ab]* 'a' {tail} [ab]) - ([ab]* 'a' {tail} [ab]*)", 2),
+    ],
+)
+def test_limits_of_intersections_have_places(
+    notation: str, text: str, line: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grammar_module, "TermStore", _SmallStore)
+    # Empty, which takes 2**16 states to see.
+    both = '(C* "a" C~16) & ~(C* "a" C~15 C*)'
+    tail = "[ab] " * 15
+    with pytest.raises(LimitExceeded) as caught:
+        NOTATIONS[notation][0](text.format(both=both, tail=tail))
+    assert caught.value.line == line
 
 
 def test_messages_are_no_longer_than_a_page() -> None:

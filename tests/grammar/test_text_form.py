@@ -157,7 +157,7 @@ def test_texts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     ("text", "position", "message"),
     [
         ("", 0, "no rule is named start"),
-        ('a ::= "a"', 9, "no rule is named start"),
+        ('a ::= "a"', 0, "no rule is named start, the start; the rules are: a"),
         ("start ::=", 9, "expected an operand, found the end of the text"),
         ('start ::= "a" |', 15, "expected an operand, found the end of the text"),
         ('start ::= | "a"', 10, "expected an operand, found |"),

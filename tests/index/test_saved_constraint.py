@@ -105,13 +105,30 @@ def test_it_belongs_to_its_vocabulary(tmp_path: Path) -> None:
         load_constraint(tmp_path / "saved", other)
 
 
+def signed(body: bytes) -> bytes:
+    return body + blake2b(body, digest_size=32).digest()
+
+
+@pytest.mark.parametrize("name", ["recursion", "nested"])
+def test_what_is_loaded_is_rehearsed_as_what_was_compiled(name: str) -> None:
+    nested = Grammar.from_gbnf('root ::= "(" root ")" | [a-z]*')
+    grammar = nested if name == "nested" else GRAMMARS[name]
+    data = pack_constraint(grammar, VOCABULARY)
+    walked = []
+    for each in (grammar, unpack_constraint(data, VOCABULARY)):
+        assert each.rehearsed == (name == "nested")
+        walked.append(compile(each, Vocabulary(TOKENS, eos_token_ids=0)).stats()["walk_nodes"])
+    assert walked[0] == walked[1]
+    assert (walked[0] > 0) == (name == "nested")
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "saved"
     with pytest.raises(GrammarError, match="can't read"):
         load_constraint(path, VOCABULARY)
     save_constraint(path, GRAMMARS["schema"], VOCABULARY)
     data = path.read_bytes()
-    later = data[:8] + b"\x02" + data[9:]
+    body = data[:-32]
     for wrong, why in (
         (b"", "no constraint"),
         (b"\x80\x04}", "no constraint"),
@@ -119,7 +136,10 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         (data[:-1], "damaged"),
         (data + b"\0", "damaged"),
         (data[:99] + bytes([data[99] ^ 1]) + data[100:], "damaged"),
-        (later, "version 2"),
+        (signed(body[:8] + b"\x01" + body[9:]), "version 1; this grammaton reads version 2"),
+        (signed(body[:8] + b"\x03" + body[9:]), "version 3"),
+        (signed(body[:12] + b"\x02" + body[13:]), "flags"),
+        (signed(body[:12] + b"\x01\0\0\x80" + body[16:]), "flags"),
     ):
         path.write_bytes(wrong)
         with pytest.raises(GrammarError, match=why):
@@ -127,10 +147,6 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     lalr = Grammar.from_lark('start: "a"', parser="lalr")
     with pytest.raises(GrammarError, match="LALR"):
         save_constraint(path, lalr, VOCABULARY)
-
-
-def signed(body: bytes) -> bytes:
-    return body + blake2b(body, digest_size=32).digest()
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
