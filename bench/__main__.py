@@ -22,7 +22,8 @@ def main() -> None:
     for command, what in COMMANDS.items():
         print(f"  {command:10}{what}")
     if name not in ("-h", "--help"):
-        raise SystemExit(f"\nthere is no command {name!r}")
+        print(f"\nthere is no command {name!r}", file=sys.stderr)
+        raise SystemExit(2)
 
 
 if __name__ == "__main__":

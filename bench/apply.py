@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from bench.arguments import positive
 from grammaton.engine.masking import apply_mask
 
 TOKENS = 129_280
@@ -35,9 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.apply", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 8, 64], help="rows")
+    parser.add_argument("--sizes", type=positive, nargs="+", default=[1, 8, 64], help="rows")
     parser.add_argument("--threads", type=int, default=1, help="of torch (1)")
-    parser.add_argument("--repeats", type=int, default=30)
+    parser.add_argument("--repeats", type=positive, default=30)
     parser.add_argument("--out", type=Path, default=Path("bench/results"))
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.arguments import existing, positive
 from bench.peers import LLGuidance, Mask
 from bench.walks import EOS_TOKEN_ID, Walk, shuffled_walks, tokenizer_path
 from grammaton import Grammar, GrammatonError, Vocabulary, compile, fill_masks
@@ -43,13 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.batches", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("--schemas", type=int, default=32, help="different schemas (32)")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 8, 64, 512], help="rows")
+    parser.add_argument("--schemas", type=positive, default=32, help="different schemas (32)")
+    parser.add_argument("--sizes", type=positive, nargs="+", default=[1, 8, 64, 512], help="rows")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--steps", type=int, default=24, help="tokens of each sequence (24)")
+    parser.add_argument("--steps", type=positive, default=24, help="tokens of each sequence (24)")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
     parser.add_argument("--seed", type=int, default=1, help="of the order of schemas (1)")
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--data", type=existing, default=DATA)
     parser.add_argument("--out", type=Path, default=Path("bench/results"))
     options = parser.parse_args(arguments)
 

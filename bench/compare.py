@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.arguments import existing, positive
 from bench.isolation import WorkerFailed, run_items
 from bench.judge import UNDECIDED
 from bench.peers import PEERS, whitespace_of
@@ -43,11 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench compare", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--data", type=Path, default=DATA, help=f"the data set ({DATA})")
+    parser.add_argument("--data", type=existing, default=DATA, help=f"the data set ({DATA})")
     parser.add_argument("--engines", nargs="+", choices=PEERS, default=ENGINES)
-    parser.add_argument("--schemas", type=int, default=100, help="schemas to walk (100)")
+    parser.add_argument("--schemas", type=positive, default=100, help="schemas to walk (100)")
     parser.add_argument("--cold", type=int, default=20, help="of them on fresh vocabularies (20)")
-    parser.add_argument("--repeats", type=int, default=3, help="fresh runs of each engine (3)")
+    parser.add_argument("--repeats", type=positive, default=3, help="fresh runs of each engine (3)")
     parser.add_argument(
         "--disputes", type=int, default=100, help="judged, each way of a pair (100)"
     )

@@ -31,6 +31,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import torch
 
+from bench.arguments import positive
 from grammaton.engine import Engine, Generation, load_demo_model
 from grammaton.grammar.grammar import Grammar
 
@@ -218,11 +219,11 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Whole answers on the real model.")
-    parser.add_argument("--prompts", type=int, default=len(TOPICS), help="topics a schema")
-    parser.add_argument("--schemas", type=int, default=len(TASKS))
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--max-tokens", type=int, default=256)
-    parser.add_argument("--batch", type=int, default=64, help="rows decoded together")
+    parser.add_argument("--prompts", type=positive, default=len(TOPICS), help="topics a schema")
+    parser.add_argument("--schemas", type=positive, default=len(TASKS))
+    parser.add_argument("--seeds", type=positive, default=3)
+    parser.add_argument("--max-tokens", type=positive, default=256)
+    parser.add_argument("--batch", type=positive, default=64, help="rows decoded together")
     parser.add_argument("--forced", default="canonical", choices=["off", "exact", "canonical"])
     parser.add_argument("--threads", type=int, default=0, help="torch's threads; 0 for its default")
     parser.add_argument("--dtype", default=_fastest(), choices=["float32", "bfloat16"])

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.arguments import positive
 from bench.walks import vocabulary
 from grammaton import Grammar, LimitExceeded, Limits, Vocabulary, compile
 
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.hostile", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--steps", type=int, default=16)
+    parser.add_argument("--steps", type=positive, default=16)
     parser.add_argument("--only", nargs="+", choices=HOSTILE, default=list(HOSTILE))
     parser.add_argument("--out", type=Path, default=Path("bench/results"))
     options = parser.parse_args(arguments)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.arguments import positive
 from bench.isolation import resident
 from bench.walks import vocabulary
 from grammaton import ConstraintCache, Limits, Matcher
@@ -28,8 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.pressure", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--schemas", type=int, default=10_000)
-    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--schemas", type=positive, default=10_000)
+    parser.add_argument("--steps", type=positive, default=12)
     parser.add_argument("--cache-mib", type=int, default=64)
     parser.add_argument("--frame-mib", type=int, default=2)
     options = parser.parse_args(arguments)

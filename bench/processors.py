@@ -29,6 +29,7 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, LogitsProcessor
 
+from bench.arguments import positive
 from grammaton import Grammar, compile
 from grammaton.engine import Engine, GrammatonLogitsProcessor, load_demo_model
 
@@ -192,8 +193,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.processors", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("--rows", type=int, nargs="+", default=[1, 8], help="batch sizes (1 8)")
-    parser.add_argument("--repeats", type=int, default=5, help="runs of each engine (5)")
+    parser.add_argument(
+        "--rows", type=positive, nargs="+", default=[1, 8], help="batch sizes (1 8)"
+    )
+    parser.add_argument("--repeats", type=positive, default=5, help="runs of each engine (5)")
     parser.add_argument("--model", choices=["tiny", "demo"], default="tiny")
     options = parser.parse_args()
     torch.set_num_threads(1)

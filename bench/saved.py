@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.arguments import existing, positive
 from bench.walks import shuffled_walks, vocabulary
 from grammaton import Constraint, Grammar, GrammatonError, Vocabulary, compile
 from grammaton.index.saved_constraint import pack_constraint, unpack_constraint
@@ -31,9 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.saved", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--schemas", type=int, default=60)
+    parser.add_argument("--schemas", type=positive, default=60)
     parser.add_argument("--seed", type=int, default=1, help="of the order of schemas (1)")
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--data", type=existing, default=DATA)
     options = parser.parse_args(arguments)
     tokens = vocabulary()
     start = time.thread_time()

@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from bench.arguments import existing, positive
 from grammaton._core import Recognizer
 from grammaton.errors import (
     GrammatonError,
@@ -210,9 +211,11 @@ def _report_data(path: Path, every: int, out: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=existing, default=Path("../shared/data"))
     parser.add_argument("--only", choices=["suite", "data"])
-    parser.add_argument("--every", type=int, default=1, help="take every n-th schema of the data")
+    parser.add_argument(
+        "--every", type=positive, default=1, help="take every n-th schema of the data"
+    )
     parser.add_argument("--out", type=Path, help="write what is not right as JSON")
     arguments = parser.parse_args()
     out: dict[str, Any] = {}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shlex
 import sys
 from collections.abc import Sequence
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     parser = argparse.ArgumentParser(prog="python -m grammaton.fuzz", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--seconds", type=_seconds, default=30.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", choices=TARGETS)
     parser.add_argument("--replay", metavar="CASE")
@@ -78,6 +79,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no time above 0")
+    return number
+
+
 def _print_finding(finding: Finding, where: str) -> None:
     print(f"  {finding.message}")
     print(f"  {where}; again with")
@@ -91,10 +99,17 @@ def _replay(target: Target, text: str) -> int:
     except ValueError as error:
         print(f"--replay: not JSON: {error}", file=sys.stderr)
         return 2
+    if not isinstance(case, dict):
+        print("--replay: a case is an object of JSON, as a finding prints it", file=sys.stderr)
+        return 2
     failure = failure_of(target, case)
     print(f"{target.name}: {'everything holds' if failure is None else failure[1]}")
     return int(failure is not None)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -28,6 +28,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from bench import peers
+from bench.arguments import positive
 from bench.grammars import Sample, load_all
 from bench.walks import EOS_TOKEN_ID, tokenizer_path
 from grammaton import GrammatonError, Vocabulary
@@ -92,12 +93,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.grammars", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("--repeats", type=int, default=3, help="fresh runs of each engine (3)")
+    parser.add_argument("--repeats", type=positive, default=3, help="fresh runs of each engine (3)")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
     parser.add_argument("--only", nargs="+", help="names of grammars")
     parser.add_argument("--generate", action="store_true", help="texts by the real model instead")
-    parser.add_argument("--texts", type=int, default=20, help="generated of each grammar (20)")
-    parser.add_argument("--max-tokens", type=int, default=256, help="of a generated text (256)")
+    parser.add_argument("--texts", type=positive, default=20, help="generated of each grammar (20)")
+    parser.add_argument(
+        "--max-tokens", type=positive, default=256, help="of a generated text (256)"
+    )
     parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"])
     parser.add_argument("--show", action="store_true", help="print the generated texts")
     options = parser.parse_args(arguments)

@@ -25,10 +25,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from grammaton._core import LalrTables
-from grammaton.errors import GrammarError, PlacedError
+from grammaton.errors import GrammarError, LimitExceeded, PlacedError
 from grammaton.grammar.lark.expansion import check_expansion
 from grammaton.grammar.lark.loader import Loaded, load_lark
 from grammaton.grammar.lark.program import NONE, Program
+from grammaton.grammar.lark.table_cost import TooCostly, check_cost
 from grammaton.grammar.regex.python import PythonParser
 
 if TYPE_CHECKING:
@@ -71,24 +72,33 @@ def _read(
     try:
         import lark
         from lark.exceptions import LarkError
+        from lark.load_grammar import GrammarBuilder
     except ImportError:
         raise GrammarError(
             'parser="lalr" takes its tables from the package lark: pip install grammaton[lark]'
         ) from None
+    begin = loaded.scope.names[start].span
     try:
         with _without_warnings():
-            return lark.Lark(
-                loaded.source.text,
-                parser="lalr",
-                lexer=lexer,
-                start=start,
-                import_paths=[fspath(path) for path in import_paths],
-                source_path=str(Path.cwd() / "grammar.lark"),
-            )
-    except (LarkError, re.error, RecursionError, AssertionError, ValueError, OSError) as error:
+            builder = GrammarBuilder(import_paths=[fspath(path) for path in import_paths])
+            builder.load_grammar(loaded.source.text, str(Path.cwd() / "grammar.lark"))
+            grammar = builder.build()
+            check_cost(grammar.compile([start], set())[1], start)
+            return lark.Lark(grammar, parser="lalr", lexer=lexer, start=start)
+    except TooCostly as error:
+        raise begin.error(
+            f"Lark would take too long to make a table of the grammar's rules: {error}",
+            kind=LimitExceeded,
+        ) from None
+    except RecursionError:
+        raise begin.error(
+            "the rules refer to each other in chains too long for Lark, whose analysis recurs",
+            kind=LimitExceeded,
+        ) from None
+    except (LarkError, re.error, AssertionError, ValueError, OSError) as error:
         named = (name for found in _NAMED.finditer(str(error)) for name in found.groups())
         definitions = [loaded.scope.names.get(name) for name in named if name]
-        place = next((each for each in definitions if each), loaded.scope.names[start]).span
+        place = next((each.span for each in definitions if each), begin)
         raise place.error(f"Lark refuses the grammar: {error}") from error
 
 
@@ -288,6 +298,6 @@ class _Tables:
         analyzer: Any = LALR_Analyzer(self._configuration, strict=True)
         try:
             analyzer.compute_lalr()
-        except LarkGrammarError:
+        except (LarkGrammarError, RecursionError):  # the latter is a matter of hashes
             return False
         return True

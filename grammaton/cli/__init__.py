@@ -11,6 +11,7 @@ Exit status:
     3    the grammar or the vocabulary can't be used; the message shows where
     4    something that is needed is missing or failed: a package, a program, a model
     130  interrupted
+    141  whoever read the output has gone
 
 Nothing heavy is imported before it is needed: only `generate` and `demo` want torch. click and rich
 come with the extra `cli`; this module alone works without them, to say so.

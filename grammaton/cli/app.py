@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 import click
@@ -51,6 +53,7 @@ exit status:
   3    the grammar or the vocabulary can't be used; the message shows where
   4    something that is needed is missing or failed: a package, a program, a model
   130  interrupted
+  141  whoever read the output has gone
 """
 
 
@@ -82,6 +85,17 @@ for _command in (demo, generate, check, explain, show, fuzz):
 
 def run(arguments: Sequence[str]) -> int:
     """Runs a command line and returns its exit status; failures are printed."""
+    if sys.stdout is not None and sys.stderr is not None:
+        return _run(arguments)
+    with (  # whoever started this has closed one of them
+        open(os.devnull, "w", encoding="utf-8") as nowhere,
+        redirect_stdout(sys.stdout or nowhere),
+        redirect_stderr(sys.stderr or nowhere),
+    ):
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         # A terminal of another encoding shows what it can; it never ends in a traceback.
         reconfigure = getattr(stream, "reconfigure", None)
@@ -104,6 +118,13 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(arguments, error, str(error), error.status)
     except GrammatonError as error:
         return _fail(arguments, error, str(error), _status(error))
+    except SystemExit:  # click's, when the reader of a pipe has gone
+        return Status.PIPE
+    except MemoryError as error:
+        return _fail(arguments, error, "not enough memory", Status.MISSING)
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - flushed at exit
+        return Status.PIPE
     except OSError as error:
         messages().print(Text.assemble(("grammaton: ", "bold red"), f"can't write: {error}"))
         return Status.MISSING

@@ -8,10 +8,12 @@ script may read, and nothing in them is taken for markup.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from enum import IntEnum
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.text import Text
 
@@ -25,6 +27,7 @@ class Status(IntEnum):
     GRAMMAR = 3
     MISSING = 4
     INTERRUPTED = 130
+    PIPE = 141
 
 
 class CommandError(Exception):
@@ -33,6 +36,17 @@ class CommandError(Exception):
     def __init__(self, message: str, *, status: Status) -> None:
         super().__init__(message)
         self.status = status
+
+
+class Finite(click.FloatRange):
+    """A number between bounds; `nan` and `inf` are none."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The number; click reports the failure."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
 
 
 def output() -> Console:

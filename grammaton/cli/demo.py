@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from grammaton.cli.console import CommandError, Status, messages
+from grammaton.cli.console import CommandError, Finite, Status, messages
 from grammaton.cli.generate import Session, report
 from grammaton.cli.sources import SourceError
 from grammaton.errors import GrammatonError
@@ -61,7 +61,7 @@ examples:
 @click.option("--regex", metavar="RE", help="a regular expression, Python's dialect")
 @click.option("--prompt", metavar="TEXT", help="what to ask the model")
 @click.option("--max-tokens", type=int, default=256, show_default=True, help="most tokens")
-@click.option("--temperature", type=float, default=0.7, show_default=True, help="0 is greedy")
+@click.option("--temperature", type=Finite(0), default=0.7, show_default=True, help="0 is greedy")
 @click.option("--seed", type=int, default=0, show_default=True, help="makes it repeatable")
 @click.option("--model", metavar="DIR", help="a transformers folder instead of the demo's model")
 def demo(

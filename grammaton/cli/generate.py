@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from grammaton.cli.console import CommandError, Status, messages, print_json
+from grammaton.cli.console import CommandError, Finite, Status, messages, print_json
 from grammaton.cli.sources import GrammarChoice, grammar_options
 from grammaton.cli.texts import read_file
 
@@ -151,10 +151,18 @@ def _as_json(result: Generation) -> dict[str, Any]:
 )
 @click.option("--system", metavar="TEXT", help="a system message before the prompt")
 @click.option("--raw", is_flag=True, help="the prompt as it is, without the chat template")
-@click.option("--max-tokens", type=int, default=512, show_default=True, help="most tokens")
-@click.option("--temperature", type=float, default=0.7, show_default=True, help="0 is greedy")
-@click.option("--top-p", type=float, default=1.0, show_default=True, help="nucleus sampling")
-@click.option("--top-k", type=int, default=0, show_default=True, help="0 keeps all")
+@click.option(
+    "--max-tokens", type=click.IntRange(1), default=512, show_default=True, help="most tokens"
+)
+@click.option("--temperature", type=Finite(0), default=0.7, show_default=True, help="0 is greedy")
+@click.option(
+    "--top-p",
+    type=Finite(0, 1, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="nucleus sampling",
+)
+@click.option("--top-k", type=click.IntRange(0), default=0, show_default=True, help="0 keeps all")
 @click.option("--seed", type=int, help="makes the answer repeatable")
 @click.option("--quiet", "-q", is_flag=True, help="nothing on standard error but failures")
 @click.option("--json", "as_json", is_flag=True, help="print answer and metrics as JSON")

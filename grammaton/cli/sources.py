@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,12 +67,14 @@ def _schema(values: tuple[str, ...]) -> bytes:
 
 
 def _file(values: tuple[str, ...]) -> str:
-    data = read_file(values[0], "the grammar")
+    data = read_file(values[0], "the grammar").removeprefix(BOM_UTF8)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
         raise CommandError(
-            f"{values[0]} is not UTF-8: byte {error.start} is {data[error.start]:#04x}",
+            f"{values[0]} is not UTF-8: byte {error.start}, in line {line}, is "
+            f"0x{data[error.start]:02X}",
             status=Status.GRAMMAR,
         ) from error
 
@@ -81,9 +84,15 @@ def _choices(values: tuple[str, ...]) -> list[str]:
     for value in values:
         if value.lstrip()[:1] == "[":
             try:
-                found += json.loads(value)
-            except (ValueError, TypeError) as error:
+                array = json.loads(value)
+            except (ValueError, RecursionError) as error:
                 raise click.UsageError(f"--choices: not a JSON array: {error}") from error
+            for index, choice in enumerate(array):
+                if not isinstance(choice, str):
+                    raise click.UsageError(
+                        f"--choices: a choice is a text, and /{index} is {json.dumps(choice)[:40]}"
+                    )
+            found += array
         else:
             found += value.split(",")
     return found
@@ -155,8 +164,16 @@ class GrammarChoice:
         except GrammatonError as error:
             if isinstance(error, GrammarError) and isinstance(self.content, bytes):
                 error = located(error, self.content)
-            raise SourceError(f"--{self.source.option}", error) from error
+            raise SourceError(self.label, error) from error
         return made
+
+    @property
+    def label(self) -> str:
+        """What messages call it: the file, or the option."""
+        value = self.values[0]
+        in_line = self.source.read is _schema and value.lstrip()[:1] == "{"
+        is_file = self.source.read in (_schema, _file) and value != "-" and not in_line
+        return value if is_file else f"--{self.source.option}"
 
 
 def grammar_options(*, required: bool = True) -> Callable[[Command], Command]:

@@ -8,6 +8,7 @@ UTF-8 are escaped, and a long line is cut around the place.
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from grammaton.grammar.text_printer import escape
 
 _WIDTH = 88
 
+MAX_FILE = 256 * 2**20
+"""Bytes of a file; a device may have no end."""
+
 
 def read_file(path: str, what: str) -> bytes:
     """The bytes of a file, of standard input for `-`.
@@ -27,10 +31,18 @@ def read_file(path: str, what: str) -> bytes:
     Raises:
         CommandError: it can't be read; `what` names it in the message.
     """
+    if path == "-" and sys.stdin is None:
+        raise CommandError(f"can't read {what}: standard input is closed", status=Status.USAGE)
     try:
-        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    except OSError as error:
-        raise CommandError(f"can't read {what}: {error}", status=Status.USAGE) from error
+        with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as stream:
+            data = stream.read(MAX_FILE + 1)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = getattr(error, "strerror", None) or error
+        raise CommandError(f"can't read {what}, {path}: {reason}", status=Status.USAGE) from error
+    if len(data) > MAX_FILE:
+        size = f"larger than {MAX_FILE >> 20} MiB"
+        raise CommandError(f"can't read {what}, {path}: it is {size}", status=Status.USAGE)
+    return data
 
 
 @dataclass(frozen=True)

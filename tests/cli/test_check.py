@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from grammaton import Grammar
+from grammaton import Grammar, cli
 from grammaton.cli import sources
 from grammaton.cli.texts import place
 from tests.cli.conftest import Run
@@ -114,11 +116,18 @@ def test_refinements_of_a_schema(run: Run, person: str) -> None:
         (("--schema", "-", "-"), "can't both be standard input"),
         (("--schema", '{"const":1}', "--whitespace", "wide", "1"), "--whitespace is flexible"),
         (("--choices", "[", "x"), "not a JSON array"),
+        (("--choices", '["a", ["b"]]', "x"), 'a choice is a text, and /1 is ["b"]'),
+        (("--lark", "\0", "x"), "can't read the grammar"),
+        (("--lark", "/dev/zero", "x"), "larger than 0 MiB"),
+        (("--lark", "/", "x"), "can't read the grammar, /: Is a directory"),
         (("--schema", "/nowhere/s.json", "x"), "can't read the schema"),
         (("--regex", "a", "--file", "/nowhere/t"), "can't read the text"),
     ],
 )
-def test_wrong_usage(run: Run, arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_usage(
+    run: Run, arguments: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grammaton.cli.texts.MAX_FILE", 1000)
     done = run("check", *arguments)
     assert done.status == 2
     assert message in done.err
@@ -147,7 +156,13 @@ def test_grammars_that_mean_nothing(run: Run, tmp_path: Path) -> None:
     (tmp_path / "g").write_bytes(b"start ::= \xff")
     done = run("check", "--grammar", str(tmp_path / "g"), "x")
     assert done.status == 3
-    assert "not UTF-8: byte 10" in done.err
+    assert "not UTF-8: byte 10, in line 1, is 0xFF" in done.err
+
+    path = tmp_path / "rules.lark"
+    path.write_bytes(b"\xef\xbb\xbfstart: a\n")
+    done = run("check", "--lark", str(path), "x")
+    assert done.status == 3
+    assert done.err.startswith(f"grammaton: {path}: rule a is not defined (line 1, column 8)")
 
 
 def test_usage_errors_as_json(run: Run) -> None:
@@ -171,15 +186,31 @@ def test_interruptions_and_full_disks(run: Run, monkeypatch: pytest.MonkeyPatch)
     for error, status, message in (
         (KeyboardInterrupt(), 130, "interrupted"),
         (OSError(28, "No space left on device"), 4, "can't write: [Errno 28] No space"),
+        (MemoryError(), 4, "not enough memory"),
+        (BrokenPipeError(32, "Broken pipe"), 141, ""),
+        (SystemExit(1), 141, ""),  # how click ends when a pipe is closed
     ):
 
         def fail(error: BaseException = error) -> None:
             raise error
 
         monkeypatch.setattr("grammaton.cli.check.output", fail)
-        done = run("check", "--regex", "a", "a")
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", sys.stdout)  # put back, since a broken pipe replaces it
+            done = run("check", "--regex", "a", "a")
         assert done.status == status
         assert message in done.err
+
+
+def test_streams_that_are_closed(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, name, None)
+            assert cli.main(["check", "--regex", "a", "b"]) == 1
+            assert cli.main(["check", "--regex", "(", "b"]) == 3
+    monkeypatch.setattr(sys, "stdin", None)
+    assert cli.main(["check", "--regex", "a", "-"]) == 2
+    assert "standard input is closed" in capsys.readouterr().err
 
 
 def test_bytes_that_are_no_text(run: Run) -> None:

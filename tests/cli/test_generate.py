@@ -73,7 +73,9 @@ def test_a_cut_answer(run: Run, tiny: str) -> None:
     [
         (("--regex", "a("), 3, "never closed"),
         (("--temperature", "-1"), 2, "temperature"),
-        (("--max-tokens", "0"), 2, "max_tokens"),
+        (("--max-tokens", "0"), 2, "--max-tokens': 0 is not in the range x>=1"),
+        (("--temperature", "nan"), 2, "not a finite number"),
+        (("--top-p", "0"), 2, "--top-p"),
         (("--max-tokens", "x"), 2, "not a valid integer"),
         (("--raw", "--system", "x"), 2, "--raw has none"),
         (("--key-order", "any"), 2, "needs a grammar"),

@@ -369,6 +369,10 @@ def test_the_command_replays_what_it_prints(
     assert main(replayed) == 0
     assert "everything holds" in capsys.readouterr().out
     assert main([*replayed[:-1], "{"]) == 2
+    assert main([*replayed[:-1], "[]"]) == 2
+    for seconds in ("0", "nan", "x"):
+        with pytest.raises(SystemExit):
+            main(["--seconds", seconds])
 
 
 @pytest.mark.skipif(TARGETS["lalr"].lacks() is not None, reason="lark is not installed")

@@ -10,7 +10,7 @@ import pytest
 from grammaton import Grammar, GrammarError, LimitExceeded, Limits, Vocabulary, compile
 from grammaton._core import TermStore
 from grammaton.grammar import grammar as grammar_module
-from grammaton.grammar.lark import product
+from grammaton.grammar.lark import product, table_cost
 
 MANY = 10_000
 VOCABULARY = Vocabulary(
@@ -113,6 +113,35 @@ def test_too_many_surroundings_are_refused_before_they_are_followed(
     with pytest.raises(LimitExceeded, match="in too many different surroundings"):
         Grammar.from_lark(loop + rules + terminals)
     assert len(followed) < 2_000
+
+
+MUTUAL = "".join(f'r{i}: "(" r{(i * 7 + 1) % 90} ")" | "x{i}"\n' for i in range(90))
+LOOP = "start: (" + " | ".join(f"r{i}" for i in range(300)) + ")*\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LOOP + "".join(f'r{i}: "a{i}" "x"\n' for i in range(300)), "too long to make a table"),
+        ("start: " + "r " * 500 + '\nr: "x"\n', "too long to make a table"),
+        (
+            "start: r0\n" + "".join(f'r{i}: r{i + 1} "a{i}" | "b{i}"\n' for i in range(300))
+            + 'r300: "z"\n',
+            "too long to make a table",
+        ),
+        ("start: r0\n" + MUTUAL, None),
+    ],
+)  # fmt: skip
+def test_what_takes_lark_minutes_is_refused_at_once(
+    text: str, message: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_cost, "MAX_COST", 400_000)
+    if message is None:
+        assert Grammar.from_lark(text, parser="lalr").accepts("((x8))")
+        return
+    with pytest.raises(LimitExceeded, match=message) as caught:
+        Grammar.from_lark(text, parser="lalr")
+    assert (caught.value.line, caught.value.column) == (1, 1)
 
 
 def test_rules_that_are_told_apart_far_away() -> None:
