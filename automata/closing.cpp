@@ -14,6 +14,7 @@ namespace grammaton {
 namespace {
 
 const ByteSet kAnyByte = ByteSet::range(0, 255);
+const ByteSet kBlank = ByteSet::of(' ');
 
 }  // namespace
 
@@ -55,11 +56,15 @@ std::uint32_t Machine::rank(Term term) {
 const ByteSet& Machine::first_bytes(Term term, Reading reading) {
   const bool loose = reading == Reading::Loose;
   const auto known = [&](Term t) -> std::uint32_t& { return facts(t).first_bytes[loose ? 1 : 0]; };
-  if (known(term) != kNone) return first_bytes_[known(term)];
+  if (known(term) != kNone) {
+    if (!loose && facts(term).begins_by_level) ++levels_told_;
+    return first_bytes_[known(term)];
+  }
   struct Place {
     Term term;
     std::size_t next_call;
     ByteSet bytes;
+    bool by_level = false;
   };
   std::vector<Place> path;
   const auto enter = [&](Term t) {
@@ -75,11 +80,17 @@ const ByteSet& Machine::first_bytes(Term term, Reading reading) {
         here.bytes = kAnyByte;
         continue;
       }
+      if (is_blank_margin(call.rule)) {
+        here.bytes = here.bytes | kBlank;
+        continue;
+      }
+      here.by_level = here.by_level || store_.tells_level(call.rule, call.param);
       const Term body = store_.body(call.rule, call.param);
       if (known(body) == kNone) {
         enter(body);
       } else {
         here.bytes = here.bytes | first_bytes_[known(body)];
+        here.by_level = here.by_level || facts(body).begins_by_level;
       }
       continue;
     }
@@ -87,13 +98,25 @@ const ByteSet& Machine::first_bytes(Term term, Reading reading) {
     path.pop_back();
     known(found.term) = static_cast<std::uint32_t>(first_bytes_.size());
     first_bytes_.push_back(found.bytes);
-    if (path.empty()) return first_bytes_.back();
+    if (!loose) facts(found.term).begins_by_level = found.by_level;
+    if (path.empty()) {
+      if (!loose && found.by_level) ++levels_told_;
+      return first_bytes_.back();
+    }
     path.back().bytes = path.back().bytes | found.bytes;
+    path.back().by_level = path.back().by_level || found.by_level;
   }
+}
+
+// A margin without tabs: whatever its width, it begins with a blank.
+bool Machine::is_blank_margin(Rule rule) const {
+  const RuleInfo& info = store_.rule_info(rule);
+  return info.is_margin && info.margin_tab == 0;
 }
 
 bool Machine::may_begin(const FirstCall& call, const ByteSet& next) {
   if (call.rule == kDistinct || store_.rule_info(call.rule).is_template) return true;
+  if (is_blank_margin(call.rule)) return !(kBlank & next).empty();
   return may_begin(store_.body(call.rule, call.param), next);
 }
 
@@ -140,7 +163,7 @@ void Machine::close_calls(Groups& groups, const ByteSet* next) {
         begin_value(call, caller.parents, groups.text, groups);
         continue;
       }
-      const Term body = store_.body(call.rule, call.param);
+      const Term body = enter(call.rule, call.param);
       SetId parents = push(call.rest, caller.parents);
       if (store_.rule_info(call.rule).scoped)
         parents = intern_scope(store_.seen(0, kNoText, false), parents);

@@ -284,18 +284,17 @@ bool LalrFuture::viable(CoreId core, DutiesId duties, ContextId context) {
 
 bool LalrFuture::accepts(StackId stack, LeadsId leads) {
   const std::uint64_t key = (std::uint64_t{stack} << 32) | leads;
-  const auto known = accepted_.find(key);
-  if (known != accepted_.end()) return known->second;
+  if (const std::uint32_t* const known = accepted_.find(key)) return *known != 0;
   bool result = false;
-  for (const std::uint32_t id : leads_pool_.copy(leads)) {
-    const Lead lead = lead_list_[id];
+  for (std::size_t i = 0; i < leads_pool_[leads].size(); ++i) {
+    const Lead lead = lead_list_[leads_pool_[leads][i]];
     const StackId next = lead.ignored ? stack : machine_.shift(stack, lead.terminal);
     if (next != LalrMachine::kNoStack && viable_border(lead.border, next)) {
       result = true;
       break;
     }
   }
-  accepted_.emplace(key, result);
+  accepted_.try_emplace(key, result ? 1 : 0);
   return result;
 }
 
@@ -407,7 +406,7 @@ bool LalrFuture::produces(std::uint32_t scanner, Terminal terminal, std::string_
 
 std::uint32_t LalrFuture::node(std::uint32_t control, std::uint32_t state) {
   const std::uint64_t key = (std::uint64_t{control} << 32) | state;
-  const auto [place, is_new] =
+  const auto [index, is_new] =
       node_lookup_.try_emplace(key, static_cast<std::uint32_t>(nodes_.size()));
   if (is_new) {
     if (nodes_.size() >= kMostNodes) {
@@ -424,10 +423,10 @@ std::uint32_t LalrFuture::node(std::uint32_t control, std::uint32_t state) {
                        "longer: " +
                        names);
     }
-    nodes_.push_back({control, state, false, {}, {}});
-    pending_.emplace_back(place->second, kNone);
+    nodes_.push_back({control, state, false, 0, {}, {}});
+    pending_.emplace_back(index, kNone);
   }
-  return place->second;
+  return index;
 }
 
 // `user` has the pops of `used`; with a state, it goes on there after each of them.
@@ -548,48 +547,47 @@ void LalrFuture::settle_pending() {
   }
 }
 
+// Once all is settled, pops of old nodes are final: new nodes use old ones, never the other way.
 bool LalrFuture::reaches_end(std::uint32_t control, StackId stack) {
-  struct Frame {
-    std::uint64_t key;
-    StackId below;
-    std::vector<std::uint32_t> pops;
-    std::size_t next = 0;
-  };
-  std::vector<Frame> path;
-  // The answer when it is at hand; otherwise the question is put on the path.
-  const auto ask = [&](std::uint32_t asked, StackId at) -> int {
-    if (at == LalrMachine::kNoStack) return 0;
+  questions_.clear();
+  // The answer when it is at hand; otherwise the question is put on the list.
+  const auto ask = [&](std::uint32_t asked, StackId at) -> std::optional<bool> {
+    if (at == LalrMachine::kNoStack) return false;
     const std::uint64_t key = (std::uint64_t{asked} << 32) | at;
-    if (const auto known = reached_.find(key); known != reached_.end()) return known->second;
+    if (const std::uint32_t* const known = reached_.find(key)) return *known != 0;
     const std::uint32_t index = node(asked, machine_.top(at));
     saturate();
     if (nodes_[index].ends) {
-      reached_.emplace(key, true);
-      return 1;
+      reached_.try_emplace(key, 1);
+      return true;
     }
-    path.push_back({key, machine_.below(at), nodes_[index].pops});
-    return -1;
+    questions_.push_back({key, machine_.below(at), index, 0});
+    return std::nullopt;
   };
-  int answer = ask(control, stack);
-  while (!path.empty()) {
-    Frame& frame = path.back();
-    if (answer == 1 || frame.next == frame.pops.size()) {
-      answer = answer == 1 ? 1 : 0;
-      reached_.emplace(frame.key, answer == 1);
-      path.pop_back();
-      if (answer == 0 && !path.empty()) answer = -1;
+  std::optional<bool> answer = ask(control, stack);
+  while (!questions_.empty()) {
+    Question& question = questions_.back();
+    Node& node = nodes_[question.node];
+    const auto pops = static_cast<std::uint32_t>(node.pops.size());
+    if (answer == true && question.tried > 0)
+      node.likely = (node.likely + question.tried - 1) % pops;
+    if (answer == true || question.tried == pops) {
+      answer = answer == true;
+      reached_.try_emplace(question.key, *answer ? 1 : 0);
+      questions_.pop_back();
+      if (!*answer && !questions_.empty()) answer.reset();
       continue;
     }
-    const std::uint32_t next = frame.pops[frame.next++];
-    answer = ask(next, frame.below);
-    if (answer == 0) answer = -1;
+    const std::uint32_t next = node.pops[(node.likely + question.tried++) % pops];
+    answer = ask(next, question.below);
+    if (answer == false) answer.reset();
   }
-  return answer == 1;
+  return answer == true;
 }
 
 std::size_t LalrFuture::memory() const {
-  return places_.size() * 160 + nodes_.size() * 120 + reached_.size() * 40 + viable_.size() * 64 +
-         accepted_.size() * 40 + core_viable_.size();
+  return places_.size() * 160 + nodes_.size() * 80 + node_lookup_.memory() + reached_.memory() +
+         viable_.size() * 64 + accepted_.memory() + core_viable_.size();
 }
 
 }  // namespace grammaton

@@ -66,9 +66,18 @@ class LalrFuture {
     std::uint32_t control;
     std::uint32_t state;
     bool ends = false;
+    std::uint32_t likely = 0;         // the pop that led to an end last time
     std::vector<std::uint32_t> pops;  // controls with which the state is popped
     // Who learns of pops: nodes that have them too, or, with a state, that go on there.
     std::vector<std::pair<std::uint32_t, std::uint32_t>> users;
+  };
+
+  // Whether the end is reached from a node by one of its pops, those before `tried` being none.
+  struct Question {
+    std::uint64_t key;
+    StackId below;
+    std::uint32_t node;
+    std::uint32_t tried;
   };
 
   std::uint32_t place(LexId lex, DutiesId duties, ContextId context);
@@ -111,16 +120,17 @@ class LalrFuture {
 
   ListPool controls_;
   std::vector<Node> nodes_;
-  std::unordered_map<std::uint64_t, std::uint32_t> node_lookup_;
+  FlatMap node_lookup_;
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> uses_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>>
-      pending_;  // node, pop; kNone: expand, or end
-  std::unordered_map<std::uint64_t, bool> reached_;
+      pending_;                           // node, pop; kNone: expand, or end
+  FlatMap reached_;                       // 0 or 1, by control and stack
+  std::vector<Question> questions_;       // of reaches_end(), kept for their memory
   std::optional<std::string> exhausted_;  // what was said when a limit was met
 
   std::vector<std::uint8_t> core_viable_;  // without duties and contexts: 0 unknown, 1 no, 2 yes
   std::map<std::tuple<CoreId, DutiesId, ContextId>, bool> viable_;
-  std::unordered_map<std::uint64_t, bool> accepted_;
+  FlatMap accepted_;  // 0 or 1, by stack and leads
 };
 
 }  // namespace grammaton

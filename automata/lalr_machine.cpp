@@ -57,23 +57,27 @@ CoreId LalrMachine::intern(std::span<const std::uint32_t> words) {
   return cores_.intern(words);
 }
 
-// The stack after all reductions that a terminal calls for, up to the shift or the end of the text;
-// kNoStack when the parser refuses the terminal.
-StackId LalrMachine::reduce(StackId stack, Terminal terminal, bool& ended) {
-  ended = false;
+// All reductions that a terminal calls for, up to the shift or the end of the text.
+LalrMachine::Reduced LalrMachine::reduce(Tower& tower, Terminal terminal) const {
+  const auto top = [&] {
+    return tower.states.empty() ? stacks_[tower.base].state : tower.states.back();
+  };
   for (std::size_t count = 0; count < kMostReductions + stacks_.size(); ++count) {
-    const std::int32_t action = source_->states[stacks_[stack].state].actions[terminal];
-    if (action == LalrSource::kNoAction) return kNoStack;
-    if (action > 0) return stack;
+    const std::int32_t action = source_->states[top()].actions[terminal];
+    if (action == LalrSource::kNoAction) return Reduced::Refused;
+    if (action > 0) return Reduced::Shifts;
     const LalrSource::Rule& rule = source_->rules[static_cast<std::size_t>(-action) - 1];
-    for (std::uint32_t i = 0; i < rule.length; ++i) stack = stacks_[stack].below;
-    const std::uint32_t next = source_->states[stacks_[stack].state].gotos[rule.left];
-    if (next == kNone) return kNoStack;
-    stack = push(next, stack);
-    if (terminal == source_->end_of_text() && next == source_->end) {
-      ended = true;
-      return stack;
+    for (std::uint32_t i = 0; i < rule.length; ++i) {
+      if (tower.states.empty()) {
+        tower.base = stacks_[tower.base].below;
+      } else {
+        tower.states.pop_back();
+      }
     }
+    const std::uint32_t next = source_->states[top()].gotos[rule.left];
+    if (next == kNone) return Reduced::Refused;
+    if (terminal == source_->end_of_text() && next == source_->end) return Reduced::Ends;
+    tower.states.push_back(next);
   }
   throw LimitFault("the parser reduces for ever before " +
                    (terminal < source_->names.size() ? source_->names[terminal]
@@ -82,22 +86,24 @@ StackId LalrMachine::reduce(StackId stack, Terminal terminal, bool& ended) {
 
 StackId LalrMachine::shift(StackId stack, Terminal terminal) {
   const std::uint64_t key = (std::uint64_t{stack} << 32) | terminal;
-  const auto known = shifted_.find(key);
-  if (known != shifted_.end()) return known->second;
-  bool ended = false;
-  StackId result = reduce(stack, terminal, ended);
-  if (result != kNoStack) {
+  if (const std::uint32_t* const known = shifted_.find(key)) return *known;
+  tower_.base = stack;
+  tower_.states.clear();
+  StackId result = kNoStack;
+  if (reduce(tower_, terminal) == Reduced::Shifts) {
+    result = tower_.base;
+    for (const std::uint32_t state : tower_.states) result = push(state, result);
     const std::int32_t action = source_->states[stacks_[result].state].actions[terminal];
     result = push(static_cast<std::uint32_t>(action) - 1, result);
   }
-  shifted_.emplace(key, result);
+  shifted_.try_emplace(key, result);
   return result;
 }
 
 bool LalrMachine::may_end(StackId stack) {
-  bool ended = false;
-  reduce(stack, source_->end_of_text(), ended);
-  return ended;
+  tower_.base = stack;
+  tower_.states.clear();
+  return reduce(tower_, source_->end_of_text()) == Reduced::Ends;
 }
 
 CoreId LalrMachine::fresh(StackId stack, ContextId context) {

@@ -12,6 +12,7 @@
 
 #include <string_view>
 
+#include "automata/flat_map.hpp"
 #include "automata/lark_lexer.hpp"
 
 namespace grammaton {
@@ -68,8 +69,8 @@ class LalrMachine {
   std::size_t stack_count() const { return stacks_.size(); }
   std::size_t core_count() const { return cores_.size(); }
   std::size_t memory() const {
-    return stacks_.size() * 40 + cores_.memory() + configurations_.size() * 40 +
-           shifted_.size() * 40 + lexer_.memory();
+    return stacks_.size() * 40 + cores_.memory() + configurations_.size() * 40 + shifted_.memory() +
+           lexer_.memory();
   }
 
  private:
@@ -78,7 +79,14 @@ class LalrMachine {
     StackId below;
   };
   StackId push(std::uint32_t state, StackId below);
-  StackId reduce(StackId stack, Terminal terminal, bool& ended);
+  // A stack under way: an interned one and the states on top of it, bottom first. Most reductions
+  // pop what the one before pushed, so only what a shift leaves is interned.
+  struct Tower {
+    StackId base = kNoStack;
+    std::vector<std::uint32_t> states;
+  };
+  enum class Reduced : std::uint8_t { Refused, Shifts, Ends };
+  Reduced reduce(Tower& tower, Terminal terminal) const;
   CoreId step(CoreId core, unsigned byte, ContextId after, unsigned depth);
   CoreId intern(std::span<const std::uint32_t> words);
   void check_room() const;
@@ -89,8 +97,9 @@ class LalrMachine {
   std::vector<Node> stacks_{{0, kNoStack}};
   InternTable stack_lookup_;
   StackId stack_of_start_ = kNoStack;
-  std::unordered_map<std::uint64_t, StackId> shifted_;
-  ListPool cores_;  // stack, lex state, a core for each slot
+  FlatMap shifted_;  // a stack, by stack and terminal
+  Tower tower_;      // scratch, kept for its memory
+  ListPool cores_;   // stack, lex state, a core for each slot
   std::vector<std::pair<CoreId, ContextId>> configurations_;
   std::unordered_map<std::uint64_t, Configuration> configuration_lookup_;
 };

@@ -147,6 +147,14 @@ class Machine {
   std::size_t text_count() const { return texts_.size(); }
   // Calls entered so far.
   std::uint64_t call_count() const { return call_count_; }
+  // How often something was found that differs by levels of indentation (grammar/levels.cpp).
+  std::uint64_t levels_told() const { return levels_told_; }
+  void tell_level() { ++levels_told_; }
+  // The body of a call that is entered.
+  Term enter(Rule rule, Param param) {
+    if (store_.tells_level(rule, param)) ++levels_told_;
+    return store_.body(rule, param);
+  }
 
  private:
   struct Link {
@@ -166,6 +174,7 @@ class Machine {
     // Its index among many groups, in the round (below) that found it.
     std::pair<std::uint32_t, std::uint32_t> place{0, 0};
     std::array<std::uint32_t, 2> first_bytes{kNone, kNone};  // by Reading: an index
+    bool begins_by_level = false;                            // the exact ones tell levels apart
   };
 
   struct TextLink {
@@ -190,6 +199,7 @@ class Machine {
   void close(Groups& groups, const ByteSet* next);
   void close_calls(Groups& groups, const ByteSet* next);
   bool may_begin(const FirstCall& call, const ByteSet& next);
+  bool is_blank_margin(Rule rule) const;
   Popped popped(SetId set);
   Popped gather(SetId set);
   std::uint32_t rank(Term term);
@@ -216,6 +226,7 @@ class Machine {
   std::uint64_t values_read_ = 0;
   std::uint64_t step_links_ = 0;
   std::uint64_t call_count_ = 0;
+  std::uint64_t levels_told_ = 0;
   bool indexed_ = false;  // whether the groups that grow have their places in term_facts_
   std::uint32_t index_round_ = 0;
   // Scratch of one call, kept for its memory.

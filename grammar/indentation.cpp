@@ -3,13 +3,15 @@
 // The level of the block under way is a counter of the parameter of the rules inside of it. A plain
 // rule passes its own parameter on by calls with kInherited, and a *margin* is the blanks before a
 // line of the block: both are replaced when the rule is first called with a parameter. That costs
-// what the body is long, for each level that a text reaches.
+// what the body is long, for each level that a text reaches. A margin that is not empty becomes the
+// call of a rule, so that it is seen where a level begins to matter (levels.cpp).
 #include "grammar/terms.hpp"
 
 namespace grammaton {
 
 Term TermStore::margin(std::uint32_t counter, std::uint32_t tab, bool some) {
   has_inherited_ = true;
+  has_other_margins_ = has_other_margins_ || counter != 0;
   const int flags = kHasCall | (some ? 0 : kNullable);
   return intern(Kind::Margin, static_cast<std::uint8_t>(flags), counter, tab, some ? 1 : 0);
 }
@@ -72,7 +74,7 @@ Term TermStore::with_parameter(Term t, Param param, std::unordered_map<Term, Ter
   switch (n.kind) {
     case Kind::Margin: {
       const std::uint32_t width = params_[param].counter(n.a);
-      result = width == 0 && n.c != 0 ? kNothing : blanks(width, n.b);
+      result = width > 0 ? call_margin(n.a, n.b, param) : n.c != 0 ? kNothing : kEmpty;
       break;
     }
     case Kind::Call:
@@ -102,6 +104,21 @@ Term TermStore::with_parameter(Term t, Param param, std::unordered_map<Term, Ter
   }
   known.emplace(t, result);
   return result;
+}
+
+Term TermStore::call_margin(std::uint32_t counter, std::uint32_t tab, Param param) {
+  const std::uint64_t key = (std::uint64_t{counter} << 32) | tab;
+  auto known = margin_rules_.find(key);
+  if (known == margin_rules_.end()) {
+    known = margin_rules_.emplace(key, rule("margin")).first;
+    RuleInfo& info = rules_[known->second];
+    info.defined = true;
+    info.inherits = true;
+    info.is_margin = true;
+    info.margin_counter = counter;
+    info.margin_tab = tab;
+  }
+  return call(known->second, param);
 }
 
 // Every text of spaces and tabs of a width: a space and one that is narrower by 1, or a tab and one

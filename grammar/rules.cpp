@@ -151,7 +151,10 @@ Term TermStore::body(Rule rule, Param param) {
   if (const auto found = bodies_.find(key); found != bodies_.end()) return found->second;
   if (rules_[rule].inherits) {
     std::unordered_map<Term, Term> known;
-    const Term result = with_parameter(rules_[rule].body, param, known);
+    const RuleInfo& info = rules_[rule];
+    const Term result = info.is_margin
+                            ? blanks(params_[param].counter(info.margin_counter), info.margin_tab)
+                            : with_parameter(info.body, param, known);
     bodies_.emplace(key, result);
     return result;
   }

@@ -259,12 +259,22 @@ struct RuleAttributes {
   std::uint32_t temperature = kNone;  // the bits of a float
 };
 
+// What is left of a term when the levels of indentation in it are left out (levels.cpp).
+struct Levelless {
+  Hash128 hash;
+  bool levels = false;  // there are some
+  bool exact = true;    // equal hashes: the same but for levels
+};
+
 struct RuleInfo {
   std::string name;
   RuleAttributes attributes;
   bool defined = false;
   bool is_template = false;
   bool inherits = false;   // a plain rule whose body depends on its parameter (indentation.cpp)
+  bool is_margin = false;  // blanks as wide as a counter says (indentation.cpp)
+  std::uint32_t margin_counter = 0;
+  std::uint32_t margin_tab = 0;
   bool scoped = false;     // each call is a scope of its own for the Distinct terms in it
   bool unordered = false;  // a template whose alternatives can be taken in any order (endings.hpp)
   bool cut = false;        // a template that had more alternatives

@@ -109,6 +109,10 @@ class TermStore {
   Term without_meter(Term t);
   // Whether a margin or a call with kInherited is inside.
   bool depends_on_parameter(Term t);
+  // What a term is but for the levels of indentation in it (levels.cpp).
+  const Levelless& without_levels(Term t);
+  // Whether the body of a call tells one level of indentation from another.
+  bool tells_level(Rule rule, Param param);
   // The body of a call; instantiates templates on first use.
   Term body(Rule rule, Param param);
 
@@ -300,6 +304,10 @@ class TermStore {
   // indentation.cpp
   Term with_parameter(Term t, Param param, std::unordered_map<Term, Term>& known);
   Term blanks(std::uint32_t width, std::uint32_t tab);
+  Term call_margin(std::uint32_t counter, std::uint32_t tab, Param param);
+  bool is_relative(Rule rule);
+  bool is_level(Param param) const;
+  Levelless levelless_call(Term t);
 
   // key_trie.cpp
   struct KeyEntry {
@@ -455,6 +463,11 @@ class TermStore {
   std::unordered_map<Term, std::uint32_t> shortest_;
   std::unordered_map<Term, std::uint32_t> farthest_;  // of metered.cpp
   bool has_inherited_ = false;
+  bool has_other_margins_ = false;  // of another counter than the first
+  std::unordered_map<std::uint64_t, Rule> margin_rules_;
+  std::vector<std::uint32_t> levelless_of_;  // by term; an index, kNone when not known
+  std::vector<Levelless> levelless_;
+  std::unordered_map<Rule, bool> relative_;
   std::unordered_map<Term, bool> depends_on_parameter_;
   std::unordered_map<std::uint64_t, Term> blanks_;  // by width and tab
 

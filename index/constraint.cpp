@@ -100,12 +100,13 @@ Constraint::Constraint(std::unique_ptr<StateSource> source, std::shared_ptr<Toke
 
 void Constraint::measure() {
   if (source_) {
-    grown_.store(kBaseBytes + source_->memory(), std::memory_order_relaxed);
+    grown_.store(kBaseBytes + source_->memory() + steps_.memory(), std::memory_order_relaxed);
     return;
   }
   const std::size_t frames =
       machine_->frame_count() + machine_->set_count() + machine_->text_count();
-  grown_.store(kBaseBytes + store_->size() * kTermBytes + frames * kFrameBytes + walker_->memory(),
+  grown_.store(kBaseBytes + store_->size() * kTermBytes + frames * kFrameBytes + walker_->memory() +
+                   steps_.memory(),
                std::memory_order_relaxed);
   worn_.store(store_->size() > limits_.max_terms / 2 || frames > limits_.max_frames / 2,
               std::memory_order_relaxed);
@@ -198,7 +199,10 @@ State Constraint::accept(State state, std::uint32_t token) {
     if (!index_->matches_text(token)) return kRejected;
   }
   const Hold hold(*this);
-  return take(state, token);
+  if (const State* const known = steps_.find(state, token)) return *known;
+  const State next = take(state, token);
+  if (next != kRejected) steps_.keep(state, token, next);
+  return next;
 }
 
 // Where a token leads that may be text, a letter of its own, or the end, and more than one of them

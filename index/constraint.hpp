@@ -6,7 +6,8 @@
 // so that nobody who wants one waits for somebody else's new one; they are never changed, and one
 // that is evicted lives on until those who copy it are done. `Matcher` is a list of configurations,
 // one an accept call, so a fork copies the list and a rollback pops it. A finished mask is written
-// in 0.4 us at 128k tokens (finished_mask.hpp).
+// in 0.4 us at 128k tokens (finished_mask.hpp); a step that was taken before is a look-up
+// (step_memo.hpp).
 #pragma once
 
 #include <atomic>
@@ -22,6 +23,7 @@
 
 #include "automata/captures.hpp"
 #include "index/state_source.hpp"
+#include "index/step_memo.hpp"
 #include "index/walk.hpp"
 
 namespace grammaton {
@@ -129,6 +131,7 @@ class Constraint {
   std::shared_ptr<Constraint> newest_;
   Groups groups_;
   Groups next_;
+  StepMemo steps_;
   std::mutex masks_mutex_;  // taken last
   // By state, or by its configuration where its text does not matter.
   std::unordered_map<State, std::shared_ptr<const FinishedMask>> masks_;

@@ -38,8 +38,16 @@ constexpr std::size_t kSparseTokens = 192;
 }  // namespace
 
 const Walker::Counted* Walker::counted_form(Term t) {
-  const auto found = counted_.find(t);
-  const Counted& form = found != counted_.end() ? found->second : counted_[t] = find_counted(t);
+  auto found = counted_.find(t);
+  if (found == counted_.end()) {
+    const std::uint64_t told = machine_.levels_told();
+    Counted made = find_counted(t);
+    made.by_level = machine_.levels_told() != told;
+    found = counted_.insert_or_assign(t, made).first;
+  } else if (found->second.by_level) {
+    machine_.tell_level();
+  }
+  const Counted& form = found->second;
   return form.reference == kNothing ? nullptr : &form;
 }
 
@@ -106,6 +114,7 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, M
   // Of what is optional there is one count, unless it is the last of a run.
   if (found->calls && found->high == 1 && !items_.contains(found->reference)) return false;
   const Counted form = *found;
+  if (form.calls && store_.without_levels(form.reference).levels) machine_.tell_level();
   const std::shared_ptr<const FrameMask> mask = form.calls  ? calling_frame(place, form)
                                                 : form.wide ? wide_frame(place, form)
                                                             : frame(place, form.reference);

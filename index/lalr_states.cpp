@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
-#include <unordered_map>
-
-#include "index/thread_time.hpp"
 
 namespace grammaton {
 
@@ -13,16 +10,8 @@ namespace {
 
 // Smaller subtrees are walked at once: a lexeme mask costs about as much.
 constexpr std::uint32_t kShortLexeme = 192;
-// Smaller than so where a lexeme begins: that was rehearsed, and no bits are kept apart for a slot.
-constexpr std::uint32_t kShortFresh = 16;
 // Groups with fewer tokens than one in this many words are kept as a list.
 constexpr std::size_t kSparse = 8;
-// Bounds on what is made before the first text: scanners that are begun with, nodes visited for
-// lexeme masks, and what a mask costs, in nodes.
-constexpr std::size_t kMostRehearsed = 512;
-constexpr std::uint64_t kRehearsal = 500'000;
-constexpr std::uint64_t kMaskCost = 20;
-constexpr std::chrono::milliseconds kLongestRehearsal{150};
 
 }  // namespace
 
@@ -313,74 +302,6 @@ LalrStates::LalrStates(std::shared_ptr<const LalrSource> source, TokenIndex& ind
   rehearse();
 }
 
-// Lexeme masks that texts soon ask for: where a lexeme begins, and what is left of tokens in which
-// it ends, by the scanners that may read on there; then those a few bytes on; then what is left of
-// tokens after these.
-void LalrStates::rehearse() {
-  LarkLexer& lexer = machine_.lexer();
-  const LalrSource& source = machine_.source();
-  struct Place {
-    std::shared_ptr<const Trie> rest;  // null: the vocabulary's
-    LexId lex;
-    ContextId context;
-    std::uint32_t scanner;  // where a lexeme begins; kNone elsewhere
-  };
-  enum Rank : std::uint8_t { Begins, Inside, Later };
-  std::vector<Place> queues[3];
-  std::size_t done[3] = {0, 0, 0};
-  std::set<MaskKey> seen;
-  const auto add = [&](Rank rank, const Place& place) {
-    const std::uint64_t trie = (place.rest ? *place.rest : index_.trie()).uid();
-    if (place.lex != LarkLexer::kDeadLex && !lexer.waits(place.lex) &&
-        seen.insert({trie, Trie::kRoot, place.lex, place.context}).second)
-      queues[rank].push_back(place);
-  };
-  std::vector<std::set<std::uint32_t>> after(source.names.size());  // scanners, by terminal
-  for (const LalrSource::State& state : source.states) {
-    for (Terminal t = 0; t < source.names.size(); ++t) {
-      if (state.actions[t] > 0)
-        after[t].insert(source.states[static_cast<std::size_t>(state.actions[t]) - 1].scanner);
-    }
-  }
-  const auto rehearse_one = [&](Rank rank, const Place& place) {
-    if (lexer.has_threads(place.lex)) {
-      const Trie& trie = place.rest ? *place.rest : index_.trie();
-      const auto mask = lexeme_mask({trie, Trie::kRoot}, place.lex, place.context);
-      for (const Exit& exit : mask->exits) {
-        if (!exit.rest || !exit.origin.is_new || exit.rest->size() < kShortFresh) continue;
-        const auto read_on = [&](std::uint32_t scanner) {
-          add(rank == Begins ? Begins : Later,
-              {exit.rest, lexer.fresh(scanner, exit.context), exit.context, scanner});
-        };
-        if (!exit.origin.ignored) {
-          for (const std::uint32_t scanner : after[exit.origin.value]) read_on(scanner);
-        } else if (place.scanner != kNone) {
-          read_on(place.scanner);
-        }
-      }
-    }
-    if (place.rest) return;
-    for (const unsigned byte : lexer.representatives(place.lex))
-      add(Inside, {nullptr, lexer.move(place.lex, byte, lexer.after(0, byte)).next, 0, kNone});
-  };
-  const auto begun = thread_time();
-  try {
-    const std::size_t scanners = source.scanners.size();
-    for (std::uint32_t scanner = 0; scanner < scanners && scanner < kMostRehearsed; ++scanner)
-      add(Begins, {nullptr, lexer.fresh(scanner, 0), 0, scanner});
-    while (stats_.study_nodes + stats_.frames_made * kMaskCost < kRehearsal &&
-           thread_time() - begun < kLongestRehearsal) {
-      std::size_t rank = 0;
-      while (rank < 3 && done[rank] == queues[rank].size()) ++rank;
-      if (rank == 3) break;
-      const Place place = queues[rank][done[rank]++];
-      rehearse_one(static_cast<Rank>(rank), place);
-    }
-  } catch (const LimitFault&) {
-    // Whoever comes to where it was met will be told.
-  }
-}
-
 SetId LalrStates::follow(SetId state, std::string_view text) {
   CoreId core = machine_.core(state);
   ContextId context = machine_.context(state);
@@ -459,11 +380,31 @@ void LalrStates::walk(Place place, CoreId core, ContextId context, MaskBuilder& 
   const LexId lex = machine_.lex(core);
   const std::uint32_t least =
       machine_.slots(core) == 0 && place.node == Trie::kRoot ? kShortFresh : kShortLexeme;
-  if (here.subtree_nodes < least || machine_.slots(core) > 1 || machine_.lexer().waits(lex)) {
+  const bool is_whole = &place.trie == &index_.trie() && place.node == Trie::kRoot;
+  if (is_whole && machine_.lexer().is_fresh(lex) && !machine_.lexer().waits(lex)) {
+    add_begun(core, context, out);
+  } else if (here.subtree_nodes < least || machine_.slots(core) > 1 ||
+             machine_.lexer().waits(lex)) {
     descend(place, core, context, out);
   } else {
     apply(*lexeme_mask(place, lex, context), place, core, context, out);
   }
+}
+
+void LalrStates::add_begun(CoreId core, ContextId context, MaskBuilder& out) {
+  const Configuration key = machine_.configuration(core, context);
+  if (const auto known = begun_.find(key); known != begun_.end()) {
+    out.add(known->second);
+    return;
+  }
+  const Place all{index_.trie(), Trie::kRoot};
+  MaskBuilder& part = take_scratch();
+  apply(*lexeme_mask(all, machine_.lex(core), context), all, core, context, part);
+  out.add(part);
+  FinishedMask made = part.finish();
+  --scratch_used_;
+  make_room(made.memory() + (made.base() ? index_.words() * sizeof(Word) : 0));
+  begun_.emplace(key, std::move(made));
 }
 
 void LalrStates::descend(Place place, CoreId core, ContextId context, MaskBuilder& out) {
@@ -486,14 +427,20 @@ std::shared_ptr<const LalrStates::LexemeMask> LalrStates::lexeme_mask(Place plac
   if (const auto known = masks_.find(key); known != masks_.end()) return known->second;
   ++stats_.frames_made;
   std::shared_ptr<const LexemeMask> made = Study(*this, place.trie).run(place.node, lex, context);
-  if (mask_bytes_ + made->memory > limits_.frame_cache_bytes) {
-    masks_.clear();
-    rests_.clear();
-    mask_bytes_ = 0;
-  }
-  mask_bytes_ += made->memory;
+  make_room(made->memory);
   masks_.emplace(key, made);
   return made;
+}
+
+// For so many bytes more of what is kept; all of it goes at once.
+void LalrStates::make_room(std::size_t bytes) {
+  if (mask_bytes_ + bytes > limits_.frame_cache_bytes) {
+    masks_.clear();
+    rests_.clear();
+    begun_.clear();
+    mask_bytes_ = 0;
+  }
+  mask_bytes_ += bytes;
 }
 
 std::shared_ptr<const Trie> LalrStates::rest_trie(std::vector<Entry> entries) {

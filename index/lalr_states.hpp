@@ -16,6 +16,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "automata/lalr_future.hpp"
@@ -73,13 +74,22 @@ class LalrStates : public StateSource {
     std::size_t memory = 0;
   };
   class Study;  // makes a lexeme mask
-  void rehearse();
+  // Smaller subtrees than so are walked at once where a lexeme begins: that was rehearsed, and no
+  // bits are kept apart for a slot.
+  static constexpr std::uint32_t kShortFresh = 16;
+  void rehearse();  // lalr_rehearsal.cpp
   struct MaskKey {
     std::uint64_t trie;
     std::uint32_t node;
     LexId lex;
     ContextId context;
     friend auto operator<=>(const MaskKey&, const MaskKey&) = default;
+  };
+  struct MaskKeyHasher {
+    std::size_t operator()(const MaskKey& k) const {
+      return static_cast<std::size_t>(
+          mix64(mix64(k.trie, k.node), (std::uint64_t{k.lex} << 32) | k.context));
+    }
   };
   struct Place {
     const Trie& trie;
@@ -90,6 +100,7 @@ class LalrStates : public StateSource {
     return future_.viable(machine_.at_token_end(core), context);
   }
   void walk(Place place, CoreId core, ContextId context, MaskBuilder& out);
+  void add_begun(CoreId core, ContextId context, MaskBuilder& out);
   void descend(Place place, CoreId core, ContextId context, MaskBuilder& out);
   void apply(const LexemeMask& mask, Place place, CoreId core, ContextId context, MaskBuilder& out);
   void apply_refused(const LexemeMask& mask, Place place, CoreId core, ContextId context,
@@ -102,6 +113,7 @@ class LalrStates : public StateSource {
   void apply_stay(const Stay& stay, Place place, CoreId core, ContextId context, MaskBuilder& out);
   std::shared_ptr<const LexemeMask> lexeme_mask(Place place, LexId lex, ContextId context);
   std::shared_ptr<const Trie> rest_trie(std::vector<Entry> entries);
+  void make_room(std::size_t bytes);
   MaskBuilder& take_scratch();
   void count_node();
 
@@ -113,7 +125,9 @@ class LalrStates : public StateSource {
   std::uint64_t visited_ = 0;
   std::deque<MaskBuilder> scratch_;  // of the mask under way and of its parts
   std::size_t scratch_used_ = 0;
-  std::map<MaskKey, std::shared_ptr<const LexemeMask>> masks_;
+  std::unordered_map<MaskKey, std::shared_ptr<const LexemeMask>, MaskKeyHasher> masks_;
+  // Where a lexeme begins: masks in a name that may have ended ask for it at each of its letters.
+  std::unordered_map<Configuration, FinishedMask> begun_;
   // What is left of tokens behind white space, say, is the same in many places.
   std::map<Hash128, std::shared_ptr<const Trie>> rests_;
   std::size_t mask_bytes_ = 0;

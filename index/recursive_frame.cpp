@@ -7,6 +7,9 @@
 // constraint, since rules have no name outside of one; the tries of remainders are the
 // vocabulary's.
 //
+// A term that differs from another in the levels of indentation only has the same mask, as long as
+// no margin was entered to find it (grammar/levels.cpp): so a block further in is a block.
+//
 // Without it, every new set of stacks would be walked anew, some microseconds a node where an
 // operand may begin in eighty ways. But a mask that is used once is dearer than a walk, and schemas
 // are full of places that are met once; so it is for grammars that were written as such, and those
@@ -123,6 +126,7 @@ bool Walker::apply_recursive(Place place, const Group& group, Scope scope, std::
 void Walker::make_recursive_room(std::size_t bytes) {
   if (recursive_bytes_ + bytes > limits_.mask_cache_bytes) {
     recursive_.clear();
+    levelless_.clear();
     calling_.clear();
     items_.clear();
     recursive_bytes_ = 0;
@@ -133,8 +137,17 @@ void Walker::make_recursive_room(std::size_t bytes) {
 std::shared_ptr<const Walker::RecursiveMask> Walker::recursive_frame(const Trie& trie,
                                                                      const RecursiveKey& key,
                                                                      std::size_t level) {
-  const auto known = recursive_.find(key);
-  if (known != recursive_.end()) return known->second;
+  if (const auto known = recursive_.find(key); known != recursive_.end()) {
+    if (known->second.by_level) machine_.tell_level();
+    return known->second.mask;
+  }
+  const Levelless& form = store_.without_levels(key.term);
+  const bool sharable = form.levels && form.exact;
+  const SharedKey shared{key.trie, key.node, form.hash, key.scope, key.all};
+  if (sharable) {
+    if (const auto known = levelless_.find(shared); known != levelless_.end()) return known->second;
+  }
+  const std::uint64_t told = machine_.levels_told();
   std::shared_ptr<const RecursiveMask> made;
   std::size_t bytes = kRecursiveBytes;
   const ByteSet live =
@@ -145,7 +158,12 @@ std::shared_ptr<const Walker::RecursiveMask> Walker::recursive_frame(const Trie&
     if (made->inside.base()) bytes += index_.words() * sizeof(Word);
   }
   make_recursive_room(bytes);
-  recursive_.emplace(key, made);
+  const bool by_level = machine_.levels_told() != told;
+  if (sharable && !by_level) {
+    levelless_.emplace(shared, made);
+  } else {
+    recursive_.emplace(key, KeptRecursive{made, by_level});
+  }
   return made;
 }
 
@@ -194,8 +212,8 @@ void Walker::apply_called(Place place, Term t, std::size_t level, MaskBuilder& o
   Groups& groups = levels_[level];
   for (std::size_t i = 0; i < store_.first_calls(t).size(); ++i) {
     const FirstCall call = store_.first_calls(t)[i];
-    const Term body = store_.body(call.rule, call.param);
-    if (!machine_.may_begin(body, below)) continue;
+    if (!machine_.may_begin(store_.body(call.rule, call.param), below)) continue;
+    const Term body = machine_.enter(call.rule, call.param);
     const Group called{body, machine_.push(call.rest, Machine::kBottomSet)};
     if (!apply_recursive(place, called, Scope::Flat, level + 1, out))
       machine_.add_group(groups, called);

@@ -21,14 +21,14 @@ namespace {
 
 // A rehearsal's work, in nodes of a study, and as measured in them: a node of a walk, a call
 // entered, a remainder, a term or state, a byte stepped over.
-constexpr std::uint64_t kRehearsal = 600'000;
+constexpr std::uint64_t kRehearsal = 3'000'000;
 constexpr std::uint64_t kWalkCost = 10;
 constexpr std::uint64_t kCallCost = 5;
 constexpr std::uint64_t kNotedCost = 2;
 constexpr std::uint64_t kTermCost = 50;
 constexpr std::uint64_t kStepCost = 5;
-// That is some 50 ms, and this is the end whatever it was spent on: late, since on a busy machine
-// time passes without work.
+// That is some 100 ms, which only large grammars take, and this is the end whatever it was spent
+// on: late, since on a busy machine time passes without work.
 constexpr std::chrono::milliseconds kLongestRehearsal{250};
 // It uses this part of the bounds on terms and stacks at most.
 constexpr std::uint64_t kRehearsalPart = 8;
@@ -49,12 +49,16 @@ struct Walker::Rehearsal {
   std::vector<bool> seen;
   std::vector<State> states;
   std::unordered_set<std::uint64_t> shapes;
+  std::unordered_set<std::uint64_t> levelless;
 
-  void add(const TermStore& store, Term t) {
+  void add(TermStore& store, Term t) {
     if (t == kEmpty || t == kNothing) return;
     if (t >= seen.size()) seen.resize(store.size());
     if (seen[t]) return;
     seen[t] = true;
+    // One level of indentation is like another.
+    const Levelless& form = store.without_levels(t);
+    if (form.levels && form.exact && !levelless.insert(form.hash.keyed).second) return;
     (store.has(t, kHasCall) ? calling : regular).push_back(t);
   }
 };

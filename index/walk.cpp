@@ -280,7 +280,11 @@ void Walker::walk_rest(const Trie& rest, SetId parents, std::size_t level, Filte
 
 const Walker::Follow& Walker::first_bytes(SetId parents, std::size_t level) {
   const auto known = first_bytes_.find(parents);
-  if (known != first_bytes_.end()) return known->second;
+  if (known != first_bytes_.end()) {
+    if (known->second.by_level) machine_.tell_level();
+    return known->second;
+  }
+  const std::uint64_t told = machine_.levels_told();
   if (first_bytes_.size() >= kMostFirstBytes) first_bytes_.clear();
   Groups& groups = groups_at(level);
   groups.clear();
@@ -289,6 +293,7 @@ const Walker::Follow& Walker::first_bytes(SetId parents, std::size_t level) {
   Follow follow;
   follow.ended = groups.ended;
   for (const Group& group : groups.items) follow.live = follow.live | first_live(group.term);
+  follow.by_level = machine_.levels_told() != told;
   return first_bytes_[parents] = follow;
 }
 

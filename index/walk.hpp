@@ -90,8 +90,9 @@ class Walker {
     std::uint32_t low = 0;
     std::uint32_t high = 0;
     Term rest = kEmpty;
-    bool calls = false;  // X does
-    bool wide = false;   // no q, and X may begin in many ways
+    bool calls = false;     // X does
+    bool wide = false;      // no q, and X may begin in many ways
+    bool by_level = false;  // that it is of this form, or not, tells levels apart
   };
   struct Bounded {              // L(A & X{low,high}) q rest
     Term reference = kNothing;  // L(A & X*) q
@@ -138,8 +139,9 @@ class Walker {
     ByteSet left_out;                  // first bytes of remainders that are not in it
   };
   struct Follow {
-    ByteSet live;        // the bytes that may follow a frame
-    bool ended = false;  // the text may end there
+    ByteSet live;           // the bytes that may follow a frame
+    bool ended = false;     // the text may end there
+    bool by_level = false;  // which tells levels apart
   };
   // Which of a term's texts a frame is for: those that begin with a byte of its own, or all; in
   // `Flat` the calls are entered all the way, in `Calls` what they call is put together from that.
@@ -158,6 +160,25 @@ class Walker {
       return static_cast<std::size_t>(
           mix64(k.trie * 8 + kind, (std::uint64_t{k.node} << 32) | k.term));
     }
+  };
+  // The same of a term without its levels, where what was found does not depend on them.
+  struct SharedKey {
+    std::uint64_t trie;
+    std::uint32_t node;
+    Hash128 term;
+    Scope scope;
+    bool all;
+    friend bool operator==(const SharedKey&, const SharedKey&) = default;
+  };
+  struct SharedKeyHasher {
+    std::size_t operator()(const SharedKey& k) const {
+      const std::uint64_t kind = static_cast<std::uint64_t>(k.scope) * 2 + (k.all ? 1 : 0);
+      return static_cast<std::size_t>(mix64(k.trie * 8 + kind, k.term.keyed ^ k.node));
+    }
+  };
+  struct KeptRecursive {
+    std::shared_ptr<const RecursiveMask> mask;  // null: not worth it
+    bool by_level = false;
   };
   // Makes groups ready for a walk below a place; those that begin with calls may be done with.
   void open(Place place, std::size_t level, Filter filter, MaskBuilder& out);
@@ -308,9 +329,8 @@ class Walker {
   bool rehearsed_ = false;
   Ends* ends_ = nullptr;     // of the frame with calls under way
   std::uint64_t noted_ = 0;  // remainders, in all such frames
-  // Null: not worth it.
-  std::unordered_map<RecursiveKey, std::shared_ptr<const RecursiveMask>, RecursiveKeyHasher>
-      recursive_;
+  std::unordered_map<RecursiveKey, KeptRecursive, RecursiveKeyHasher> recursive_;
+  std::unordered_map<SharedKey, std::shared_ptr<const RecursiveMask>, SharedKeyHasher> levelless_;
   std::size_t recursive_bytes_ = 0;
   std::unordered_map<Term, Counted> counted_;
   // By the reference of what has calls; what is made of it is kept by the constraint.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from functools import cache
 from pathlib import Path
 
@@ -81,6 +82,32 @@ def test_masks_have_no_dead_ends(data: st.DataObject) -> None:
         token = data.draw(st.sampled_from(sorted(allowed)))
         assert matcher.accept(token)
         text += tokens[token]
+
+
+@pytest.mark.parametrize("tab", ["", "\\t"])
+def test_masks_at_all_levels(tab: str) -> None:
+    """What is found at one level serves others (grammar/levels.cpp) only where it is the same."""
+    rng = random.Random(7)
+    grammar = Grammar.from_lark(
+        BLOCKS.replace("[\\t ]*", f"[{tab} ]*"),
+        indenter=Indenter(newline="_NL", tab_length=4, max_step=6),
+    )
+    pieces = ["\n", " ", "  ", "\t", "a", "b:", "(", ")", ",", "a:\n", "\n  ", ":\n    ", "c\n"]
+    drawn = {"".join(rng.choices(pieces, k=rng.randint(1, 6))).encode() for _ in range(1500)}
+    tokens = [*(bytes([c]) for c in range(256)), *sorted(drawn - {bytes([c]) for c in range(256)})]
+    vocabulary = Vocabulary([*tokens, b""], eos_token_ids=len(tokens))
+    constraint = compile(grammar, vocabulary)
+    for _ in range(3):
+        matcher = constraint.matcher()
+        for _ in range(8):
+            allowed = {
+                i
+                for i in range(len(tokens) + 1)
+                if matcher.accept(i) and matcher.rollback(1) is None
+            }
+            assert mask_to_ids(matcher.mask()) == allowed
+            lines = sorted(allowed - {len(tokens)}, key=lambda i: -tokens[i].count(b"\n"))
+            assert matcher.accept(rng.choice(lines[: max(1, len(lines) // 4)]))
 
 
 def test_text_form() -> None:
