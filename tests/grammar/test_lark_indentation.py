@@ -100,11 +100,11 @@ def test_masks_at_all_levels(tab: str) -> None:
     for _ in range(3):
         matcher = constraint.matcher()
         for _ in range(8):
-            allowed = {
-                i
-                for i in range(len(tokens) + 1)
-                if matcher.accept(i) and matcher.rollback(1) is None
-            }
+            allowed = set()
+            for token in range(len(tokens) + 1):
+                if matcher.accept(token):
+                    matcher.rollback(1)
+                    allowed.add(token)
             assert mask_to_ids(matcher.mask()) == allowed
             lines = sorted(allowed - {len(tokens)}, key=lambda i: -tokens[i].count(b"\n"))
             assert matcher.accept(rng.choice(lines[: max(1, len(lines) // 4)]))
