@@ -76,7 +76,7 @@ class Reader {
   bool class_item(CodeRanges& result, bool& single);
   // A character, or a class by its letter.
   bool escape(CodeRanges& result, bool& single);
-  bool hexadecimal(std::size_t digits, CodeRanges& result);
+  bool hexadecimal(std::string_view digits, CodeRanges& result);
   Part as_part(CodeRanges ranges);
   Part as_part(std::vector<Branch> branches);
   Term sequence(const std::vector<Part>& parts);
@@ -270,8 +270,21 @@ bool Reader::escape(CodeRanges& result, bool& single) {
       break;
   }
   single = true;
-  if (c == 'x') return hexadecimal(2, result);
-  if (c == 'u') return hexadecimal(4, result);
+  if (c == 'u' && take('{')) {
+    const std::size_t end = text_.find('}', at_);
+    if (end == std::string_view::npos || !hexadecimal(text_.substr(at_, end - at_), result)) {
+      return false;
+    }
+    at_ = end + 1;
+    return true;
+  }
+  if (c == 'x' || c == 'u') {
+    const std::size_t digits = c == 'x' ? 2 : 4;
+    if (text_.size() - at_ < digits || !hexadecimal(text_.substr(at_, digits), result))
+      return false;
+    at_ += digits;
+    return true;
+  }
   constexpr std::string_view kLetters = "tnvfr";
   constexpr std::string_view kControls = "\t\n\v\f\r";
   const std::size_t control = kLetters.find(c);
@@ -285,14 +298,12 @@ bool Reader::escape(CodeRanges& result, bool& single) {
   return true;
 }
 
-bool Reader::hexadecimal(std::size_t digits, CodeRanges& result) {
-  if (text_.size() - at_ < digits) return false;
+bool Reader::hexadecimal(std::string_view digits, CodeRanges& result) {
   std::uint32_t code = 0;
-  const char* const begin = text_.data() + at_;
-  const auto read = std::from_chars(begin, begin + digits, code, 16);
-  if (read.ec != std::errc() || read.ptr != begin + digits) return false;
+  const char* const end = digits.data() + digits.size();
+  const auto read = std::from_chars(digits.data(), end, code, 16);
+  if (read.ec != std::errc() || read.ptr != end || code > kLast) return false;
   if (code >= 0xD800 && code <= 0xDFFF) return false;
-  at_ += digits;
   result = {{code, code}};
   return true;
 }

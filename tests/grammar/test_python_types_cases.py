@@ -137,7 +137,9 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "path"), REFUSED, ids=lambda each: re.sub(" at 0x.*>", ">", str(each)))
+@pytest.mark.parametrize(
+    ("kind", "path"), REFUSED, ids=lambda each: re.sub(" at 0x.*>", ">", str(each))
+)
 def test_what_has_no_exact_grammar_is_refused_by_its_path(kind: Any, path: str) -> None:
     with pytest.raises(UnsupportedType) as caught:
         Grammar.from_type(kind)
