@@ -11,7 +11,7 @@ of it is a name. It lacks
 - U-labels with a character that may compose with the one before, or with two combining marks of
   a class above 0 in a row: the others are in normal form C as they stand.
 
-The classes come from Python's own Unicode tables when the format is first used; a second's work.
+The classes come from Python's own Unicode tables when the format is first used, in some 0.2 s.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Any
+
+from grammaton.grammar.regex.ranges import Ranges, intersect, invert, normalize, unite
 
 MAX_LABEL, MAX_LABELS = 12, 4
 
@@ -77,6 +79,14 @@ def _is_valid(code: int, composing: set[int]) -> bool:
     return normal("NFKC", normal("NFKC", char).casefold()) == char
 
 
+def _set(codes: Iterable[int]) -> Ranges:
+    return normalize((code, code) for code in codes)
+
+
+def _without(codes: Ranges, others: Ranges) -> Ranges:
+    return intersect(codes, invert(others))
+
+
 class _Names:
     """The pieces of the language in one store."""
 
@@ -88,40 +98,31 @@ class _Names:
             if len(parts := unicodedata.decomposition(chr(code)).split()) == 2
             and not parts[0].startswith("<")
         }
-        valid = [code for code in range(0x80, _LAST) if _is_valid(code, composing)]
+        valid = {code for code in range(0x80, _LAST) if _is_valid(code, composing)}
         ascii_codes = [0x2D, *range(0x30, 0x3A), *range(0x61, 0x7B)]
-        self.codes = sorted({*ascii_codes, *valid, *_CONTEXTUAL})
-        self.sorts: dict[tuple[str, int, str], list[int]] = {}
-        for code in self.codes:
+        sorts: dict[tuple[str, int, str], list[int]] = {}
+        for code in sorted(valid.union(ascii_codes, _CONTEXTUAL)):
             char = chr(code)
             key = (
                 unicodedata.category(char),
                 unicodedata.combining(char),
                 unicodedata.bidirectional(char),
             )
-            self.sorts.setdefault(key, []).append(code)
+            sorts.setdefault(key, []).append(code)
+        self.sorts = {key: _set(codes) for key, codes in sorts.items()}
+        self.codes = unite(*self.sorts.values())
         self.any = self._chars(self.codes)
         self.all = store.repeat(self.any, 0, None)
 
-    def _chars(self, codes: Iterable[int]) -> int:
-        ranges: list[tuple[int, int]] = []
-        for code in sorted(codes):
-            if ranges and ranges[-1][1] == code - 1:
-                ranges[-1] = (ranges[-1][0], code)
-            else:
-                ranges.append((code, code))
-        return int(self.store.chars(ranges))
+    def _chars(self, codes: Ranges) -> int:
+        return int(self.store.chars(list(codes)))
 
     def _of(self, test: Callable[[str, int, str], bool]) -> int:
         """One character by its category, combining class and direction."""
-        return self._chars(
-            code for key, codes in self.sorts.items() if test(*key) for code in codes
-        )
+        return self._chars(unite(*(codes for key, codes in self.sorts.items() if test(*key))))
 
     def _within(self, ranges: Iterable[tuple[int, int]]) -> int:
-        return self._chars(
-            code for code in self.codes if any(low <= code <= high for low, high in ranges)
-        )
+        return self._chars(intersect(self.codes, normalize(ranges)))
 
     def _then(self, *terms: int) -> int:
         return int(self.store.concat(terms))
@@ -141,7 +142,11 @@ class _Names:
     def _units(self, *, left_out: Iterable[int]) -> int:
         """Runs of characters, those with a contextual rule where it allows them (RFC 5892, appendix
         A); a combining mark follows a character that is none."""
-        store, chars = self.store, self._chars
+        store = self.store
+
+        def chars(codes: Iterable[int]) -> int:
+            return self._chars(_set(codes))
+
         greek = self._within(_GREEK)
         hebrew = self._within(_HEBREW)
         marks = self._of(lambda _category, combining, _direction: combining not in (0, 9))
@@ -149,13 +154,8 @@ class _Names:
         joiners = chars((_JOINER, _NON_JOINER))
         special = {*_CONTEXTUAL, *left_out, 0x6C}
         special -= {_KATAKANA_DOT, *_ARABIC_DIGITS, *_EXTENDED_DIGITS} - set(left_out)
-        plain = chars(
-            code
-            for (_, combining, _), codes in self.sorts.items()
-            if combining == 0
-            for code in codes
-            if code not in special
-        )
+        uncombined = (codes for (_, combining, _), codes in self.sorts.items() if combining == 0)
+        plain = self._chars(_without(unite(*uncombined), _set(special)))
         el = chars([0x6C])
         transparent = store.repeat(marks, 0, 1)
         bases = self._or(
@@ -183,11 +183,12 @@ class _Names:
             self._units(left_out=dot + extended),
             self._and(self._units(left_out=arabic), self._has(kana_or_han)),
         )
-        no_hyphen = self._chars(set(self.codes) - {0x2D})
-        marks = {code for key, codes in self.sorts.items() if key[0][0] == "M" for code in codes}
-        first = self._chars(set(self.codes) - marks - {0x2D})
+        hyphen = _set([0x2D])
+        no_hyphen = self._chars(_without(self.codes, hyphen))
+        marks = (codes for key, codes in self.sorts.items() if key[0][0] == "M")
+        first = self._chars(_without(self.codes, unite(hyphen, *marks)))
         third = self._or(
-            self._then(no_hyphen, self.any), self._then(self._chars([0x2D]), no_hyphen)
+            self._then(no_hyphen, self.any), self._then(self._chars(hyphen), no_hyphen)
         )
         begins = self._or(
             store.repeat(self.any, 1, 3), self._then(self.any, self.any, third, everything)
