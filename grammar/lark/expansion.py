@@ -31,6 +31,9 @@ from grammaton.grammar.lark.nodes import (
 MAX_ALTERNATIVES = 20_000
 """Alternatives of one rule, once written out."""
 
+MAX_DEFINITIONS = 22_000
+"""Rules and terminals, templates written out."""
+
 MAX_TEMPLATES = 2_000
 """Templates with different arguments."""
 
@@ -62,21 +65,28 @@ def check_expansion(loaded: Loaded, start: str) -> None:
     pending: list[tuple[Definition, tuple[Node, ...]]] = [
         (each, ()) for each in loaded.scope.names.values() if not each.params
     ]
+    templates = 0
     while pending:
         definition, arguments = pending.pop()
         key = id(definition), arguments
         if key in reached or definition.body is None:
             continue
         reached.add(key)
+        templates += bool(arguments)
         if definition.attributes is not None:
             raise definition.span.error(
                 "Lark has no attributes of rules; they are an extension of the scannerless "
                 "semantics",
                 kind=UnsupportedKeyword,
             )
-        if len(reached) > MAX_TEMPLATES + 20_000:
+        if templates > MAX_TEMPLATES:
             raise definition.span.error(
-                "the grammar has too many rules, templates written out", kind=LimitExceeded
+                f"the grammar uses more than {MAX_TEMPLATES} templates", kind=LimitExceeded
+            )
+        if len(reached) > MAX_DEFINITIONS:
+            raise definition.span.error(
+                f"the grammar has more than {MAX_DEFINITIONS} rules and terminals",
+                kind=LimitExceeded,
             )
         _check_notation(definition.body, definition.span)
         environment = dict(zip(definition.params, arguments, strict=True))

@@ -2,8 +2,10 @@
 
 A terminal is put together from literals, ranges and regular expressions of Python's `re` as Lark
 puts it together: into one regular expression, alternatives sorted by the most characters they
-match, then the fewest, then the length of their pattern. Which texts it matches whole is the matter
-of preference.py; most terminals are plain there, and become terms as they stand.
+match, then the fewest, then the length of their pattern. Patterns in a row are joined as they are
+written, so that `"a" /b|c/` is `ab|c`: such a pattern, or terminal, is *open*. Which texts it
+matches whole is the matter of preference.py; most terminals are plain there, and become terms as
+they stand.
 
 `&`, `~` and `%regex`, which Lark has not, make languages without preferences, and so does what
 they are put together with. Each definition is read once; one that mentions others holds them whole,
@@ -81,6 +83,7 @@ class _Shape:
         fewest, most: characters that it matches; None is no bound.
         written: the length of the pattern that Lark would write for it, by which it sorts.
         size, depth: of the node as a tree.
+        branches: of a pattern that is open.
     """
 
     node: regex.Node | None
@@ -90,6 +93,7 @@ class _Shape:
     written: int
     size: int = 1
     depth: int = 1
+    branches: tuple[regex.Node, ...] = ()
 
 
 class Terminals:
@@ -230,8 +234,11 @@ class Terminals:
                 pattern = re.escape(value)
                 shape = _of_node(PythonParser(pattern, flags).parse(), len(value))
                 return replace(shape, written=len(value))
-            case Regex():
-                return _of_node(self._parsed(node), len(node.value))
+            case Regex(value, flags):
+                parsed, branches = self._parsed(node)
+                shape = _of_node(parsed, len(value))
+                # Lark writes flags as a group, (?i:…).
+                return shape if flags or len(branches) < 2 else replace(shape, branches=branches)
             case CharRange(low, high):
                 return _of_node(regex.Chars(((low, high),)), len("[a-z]"))
             case Name():
@@ -275,10 +282,14 @@ class Terminals:
             )
         if choice:
             shapes = sorted(shapes, key=_preference)
-        nodes = [shape.node for shape in shapes if shape.node is not None]
-        node = regex.alt(nodes) if choice else regex.cat(nodes)
+        if choice:
+            branches = [shape.node for shape in shapes if shape.node is not None]
+        else:
+            branches = _joined(shapes)
+        node = regex.alt(branches)
         fewest, most = regex.length(node)
-        return _Shape(node, None, fewest, most, written, size, depth)
+        open_branches = tuple(branches) if len(branches) > 1 and not choice else ()
+        return _Shape(node, None, fewest, most, written, size, depth, open_branches)
 
     def _repeated(self, shape: _Shape, low: int, high: int | None) -> _Shape:
         if shape.node is None:
@@ -302,17 +313,31 @@ class Terminals:
         return self._plain(shape.node)
 
     @staticmethod
-    def _parsed(node: Regex) -> regex.Node:
+    def _parsed(node: Regex) -> tuple[regex.Node, tuple[regex.Node, ...]]:
+        """A pattern, and its branches outside of all groups."""
         if "l" in node.flags:
             raise node.span.error("the flag l is for bytes, and a Lark grammar is text")
+        parser = PythonParser(node.value, node.flags)
         try:
-            return PythonParser(node.value, node.flags).parse()
+            parsed = parser.parse()
         except GrammarError as error:
             if error.position is None:
                 raise node.span.error(error.message) from None
             start = node.offsets[min(error.position, len(node.value))]
             end = node.offsets[min(error.end or error.position + 1, len(node.value))]
             raise node.span.source.error(error.message, start, max(end, start + 1)) from None
+        return parsed, tuple(parser.group.branches)
+
+
+def _joined(shapes: list[_Shape]) -> list[regex.Node]:
+    """The branches of patterns in a row, each `|` of an open one reaching as far as it does."""
+    rows: list[list[regex.Node]] = [[]]
+    for shape in shapes:
+        assert shape.node is not None
+        first, *others = shape.branches or (shape.node,)
+        rows[-1].append(first)
+        rows.extend([other] for other in others)
+    return [regex.cat(row) for row in rows]
 
 
 def _of_node(node: regex.Node, written: int) -> _Shape:
