@@ -1,4 +1,4 @@
-// A map from 64-bit keys to 32-bit values in one array: found in one or two cache lines, and kept
+// A map from 64-bit keys to small values in one array: found in one or two cache lines, and kept
 // without an allocation a key. For what a step asks hundreds of times.
 #pragma once
 
@@ -10,18 +10,19 @@
 
 namespace grammaton {
 
+template <typename Value>
 class FlatMap {
  public:
   static constexpr std::uint64_t kFree = ~std::uint64_t{0};  // no key
 
   // Null when there is none; valid until the next key is added.
-  const std::uint32_t* find(std::uint64_t key) const {
+  const Value* find(std::uint64_t key) const {
     const Slot& slot = slots_[place(key)];
     return slot.key == key ? &slot.value : nullptr;
   }
 
   // The value of a key, `value` if it has none yet; and whether it had none.
-  std::pair<std::uint32_t, bool> try_emplace(std::uint64_t key, std::uint32_t value) {
+  std::pair<Value, bool> try_emplace(std::uint64_t key, Value value) {
     Slot* slot = &slots_[place(key)];
     if (slot->key == key) return {slot->value, false};
     if ((used_ + 1) * 2 > slots_.size()) {
@@ -39,7 +40,7 @@ class FlatMap {
  private:
   struct Slot {
     std::uint64_t key = kFree;
-    std::uint32_t value = 0;
+    Value value{};
   };
 
   // Where a key is, or would be.

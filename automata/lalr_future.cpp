@@ -255,12 +255,18 @@ LeadsId LalrFuture::leads(LexId lex, DutiesId duties, ContextId context) {
 bool LalrFuture::viable(CoreId core, DutiesId duties, ContextId context) {
   if (core == LalrMachine::kDeadCore || duties == LarkLexer::kBroken) return false;
   const bool plain = duties == 0 && !lexer_.looks_behind();
+  Answer known;
   if (plain) {
-    if (core >= core_viable_.size()) core_viable_.resize(machine_.core_count() + core + 64, 0);
-    if (core_viable_[core] != 0) return core_viable_[core] == 2;
-  } else if (const auto known = viable_.find({core, duties, context}); known != viable_.end()) {
-    return known->second;
+    if (core >= core_viable_.size()) core_viable_.resize(machine_.core_count() + core + 64);
+    known = core_viable_[core];
+  } else if (const auto found = viable_.find({core, duties, context}); found != viable_.end()) {
+    known = found->second;
   }
+  if (known.is != Answer::Unknown) {
+    machine_.tell_read(known.read);
+    return known.is == Answer::Yes;
+  }
+  const std::uint32_t outer = machine_.begin_reading();
   const LexId lex = machine_.lex(core);
   const StackId stack = machine_.stack(core);
   bool result = false;
@@ -274,34 +280,40 @@ bool LalrFuture::viable(CoreId core, DutiesId duties, ContextId context) {
       result = viable(machine_.after_slot(core, slot), chosen, context);
     }
   }
+  const Answer answer{result ? Answer::Yes : Answer::No, machine_.end_reading(outer)};
   if (plain) {
-    core_viable_[core] = result ? 2 : 1;
+    core_viable_[core] = answer;
   } else {
-    viable_.emplace(std::tuple{core, duties, context}, result);
+    viable_.emplace(std::tuple{core, duties, context}, answer);
   }
   return result;
 }
 
 bool LalrFuture::accepts(StackId stack, LeadsId leads) {
   const std::uint64_t key = (std::uint64_t{stack} << 32) | leads;
-  if (const std::uint32_t* const known = accepted_.find(key)) return *known != 0;
+  if (const Answer* const known = accepted_.find(key)) {
+    machine_.tell_read(known->read);
+    return known->is == Answer::Yes;
+  }
+  const std::uint32_t outer = machine_.begin_reading();
   bool result = false;
-  for (std::size_t i = 0; i < leads_pool_[leads].size(); ++i) {
+  for (std::size_t i = 0; i < leads_pool_[leads].size() && !result; ++i) {
     const Lead lead = lead_list_[leads_pool_[leads][i]];
     const StackId next = lead.ignored ? stack : machine_.shift(stack, lead.terminal);
-    if (next != LalrMachine::kNoStack && viable_border(lead.border, next)) {
-      result = true;
-      break;
-    }
+    result = next != LalrMachine::kNoStack && viable_border(lead.border, next);
   }
-  accepted_.try_emplace(key, result ? 1 : 0);
+  accepted_.try_emplace(key, {result ? Answer::Yes : Answer::No, machine_.end_reading(outer)});
   return result;
 }
 
 bool LalrFuture::viable_border(BorderId border, StackId stack) {
   if (border == separated_ && all_complete()) return true;
   const std::uint32_t words[] = {kBorder, border};
-  return reaches_end(controls_.intern(words), stack);
+  const std::uint32_t control = controls_.intern(words);
+  machine_.tell_read(machine_.length(stack));
+  if (always_ends(control, machine_.top(stack))) return true;
+  machine_.tell_read(0);
+  return reaches_end(control, stack);
 }
 
 // --- every stack can be completed ---
@@ -547,47 +559,10 @@ void LalrFuture::settle_pending() {
   }
 }
 
-// Once all is settled, pops of old nodes are final: new nodes use old ones, never the other way.
-bool LalrFuture::reaches_end(std::uint32_t control, StackId stack) {
-  questions_.clear();
-  // The answer when it is at hand; otherwise the question is put on the list.
-  const auto ask = [&](std::uint32_t asked, StackId at) -> std::optional<bool> {
-    if (at == LalrMachine::kNoStack) return false;
-    const std::uint64_t key = (std::uint64_t{asked} << 32) | at;
-    if (const std::uint32_t* const known = reached_.find(key)) return *known != 0;
-    const std::uint32_t index = node(asked, machine_.top(at));
-    saturate();
-    if (nodes_[index].ends) {
-      reached_.try_emplace(key, 1);
-      return true;
-    }
-    questions_.push_back({key, machine_.below(at), index, 0});
-    return std::nullopt;
-  };
-  std::optional<bool> answer = ask(control, stack);
-  while (!questions_.empty()) {
-    Question& question = questions_.back();
-    Node& node = nodes_[question.node];
-    const auto pops = static_cast<std::uint32_t>(node.pops.size());
-    if (answer == true && question.tried > 0)
-      node.likely = (node.likely + question.tried - 1) % pops;
-    if (answer == true || question.tried == pops) {
-      answer = answer == true;
-      reached_.try_emplace(question.key, *answer ? 1 : 0);
-      questions_.pop_back();
-      if (!*answer && !questions_.empty()) answer.reset();
-      continue;
-    }
-    const std::uint32_t next = node.pops[(node.likely + question.tried++) % pops];
-    answer = ask(next, question.below);
-    if (answer == false) answer.reset();
-  }
-  return answer == true;
-}
-
 std::size_t LalrFuture::memory() const {
   return places_.size() * 160 + nodes_.size() * 80 + node_lookup_.memory() + reached_.memory() +
-         viable_.size() * 64 + accepted_.memory() + core_viable_.size();
+         viable_.size() * 64 + accepted_.memory() + core_viable_.size() * sizeof(Answer) +
+         always_.memory();
 }
 
 }  // namespace grammaton

@@ -20,6 +20,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <unordered_set>
 
 #include "automata/lalr_machine.hpp"
 
@@ -72,6 +73,11 @@ class LalrFuture {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> users;
   };
 
+  // An answer, and how far down the stack was read for it (LalrMachine).
+  struct Answer {
+    enum : std::uint8_t { Unknown, No, Yes } is = Unknown;
+    std::uint32_t read = LalrMachine::kNothingRead;
+  };
   // Whether the end is reached from a node by one of its pops, those before `tried` being none.
   struct Question {
     std::uint64_t key;
@@ -101,6 +107,9 @@ class LalrFuture {
   void saturate();
   void settle_pending();
   bool reaches_end(std::uint32_t control, StackId stack);
+  bool always_ends(std::uint32_t control, std::uint32_t state);
+  bool assume_always(std::uint32_t control, std::uint32_t state, unsigned depth);
+  void find_below();
 
   LalrMachine& machine_;
   LarkLexer& lexer_;
@@ -120,17 +129,25 @@ class LalrFuture {
 
   ListPool controls_;
   std::vector<Node> nodes_;
-  FlatMap node_lookup_;
+  FlatMap<std::uint32_t> node_lookup_;
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> uses_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>>
       pending_;                           // node, pop; kNone: expand, or end
-  FlatMap reached_;                       // 0 or 1, by control and stack
+  FlatMap<std::uint32_t> reached_;        // 0 or 1, by control and stack
   std::vector<Question> questions_;       // of reaches_end(), kept for their memory
   std::optional<std::string> exhausted_;  // what was said when a limit was met
 
-  std::vector<std::uint8_t> core_viable_;  // without duties and contexts: 0 unknown, 1 no, 2 yes
-  std::map<std::tuple<CoreId, DutiesId, ContextId>, bool> viable_;
-  FlatMap accepted_;  // 0 or 1, by stack and leads
+  std::vector<Answer> core_viable_;  // without duties and contexts
+  std::map<std::tuple<CoreId, DutiesId, ContextId>, Answer> viable_;
+  FlatMap<Answer> accepted_;  // by stack and leads
+
+  // --- lalr_reach.cpp ---
+  std::vector<std::vector<std::uint32_t>> below_;  // by parser state
+  FlatMap<std::uint32_t> always_;                  // 0 or 1, by control and parser state
+  std::unordered_set<std::uint64_t> assumed_;      // of the question under way: pairs taken to hold
+  std::unordered_set<std::uint64_t> relied_;       // those of which something else was concluded
+  bool failed_one_ = false;                        // of relied_
+  std::size_t always_asked_ = 0;
 };
 
 }  // namespace grammaton

@@ -35,7 +35,7 @@ StackId LalrMachine::push(std::uint32_t state, StackId below) {
   if (known != InternTable::kFree) return known;
   check_room();
   const auto id = static_cast<StackId>(stacks_.size());
-  stacks_.push_back({state, below});
+  stacks_.push_back({state, below, stacks_[below].length + 1});
   stack_lookup_.insert(h, id);
   return id;
 }
@@ -58,14 +58,18 @@ CoreId LalrMachine::intern(std::span<const std::uint32_t> words) {
 }
 
 // All reductions that a terminal calls for, up to the shift or the end of the text.
-LalrMachine::Reduced LalrMachine::reduce(Tower& tower, Terminal terminal) const {
+LalrMachine::Reduced LalrMachine::reduce(Tower& tower, Terminal terminal) {
   const auto top = [&] {
     return tower.states.empty() ? stacks_[tower.base].state : tower.states.back();
   };
+  const auto done = [&](Reduced result) {
+    tell_read(stacks_[tower.base].length);
+    return result;
+  };
   for (std::size_t count = 0; count < kMostReductions + stacks_.size(); ++count) {
     const std::int32_t action = source_->states[top()].actions[terminal];
-    if (action == LalrSource::kNoAction) return Reduced::Refused;
-    if (action > 0) return Reduced::Shifts;
+    if (action == LalrSource::kNoAction) return done(Reduced::Refused);
+    if (action > 0) return done(Reduced::Shifts);
     const LalrSource::Rule& rule = source_->rules[static_cast<std::size_t>(-action) - 1];
     for (std::uint32_t i = 0; i < rule.length; ++i) {
       if (tower.states.empty()) {
@@ -75,8 +79,8 @@ LalrMachine::Reduced LalrMachine::reduce(Tower& tower, Terminal terminal) const 
       }
     }
     const std::uint32_t next = source_->states[top()].gotos[rule.left];
-    if (next == kNone) return Reduced::Refused;
-    if (terminal == source_->end_of_text() && next == source_->end) return Reduced::Ends;
+    if (next == kNone) return done(Reduced::Refused);
+    if (terminal == source_->end_of_text() && next == source_->end) return done(Reduced::Ends);
     tower.states.push_back(next);
   }
   throw LimitFault("the parser reduces for ever before " +
@@ -86,7 +90,11 @@ LalrMachine::Reduced LalrMachine::reduce(Tower& tower, Terminal terminal) const 
 
 StackId LalrMachine::shift(StackId stack, Terminal terminal) {
   const std::uint64_t key = (std::uint64_t{stack} << 32) | terminal;
-  if (const std::uint32_t* const known = shifted_.find(key)) return *known;
+  if (const Shifted* const known = shifted_.find(key)) {
+    tell_read(known->read);
+    return known->stack;
+  }
+  const std::uint32_t outer = begin_reading();
   tower_.base = stack;
   tower_.states.clear();
   StackId result = kNoStack;
@@ -96,7 +104,7 @@ StackId LalrMachine::shift(StackId stack, Terminal terminal) {
     const std::int32_t action = source_->states[stacks_[result].state].actions[terminal];
     result = push(static_cast<std::uint32_t>(action) - 1, result);
   }
-  shifted_.try_emplace(key, result);
+  shifted_.try_emplace(key, {result, end_reading(outer)});
   return result;
 }
 
@@ -107,6 +115,7 @@ bool LalrMachine::may_end(StackId stack) {
 }
 
 CoreId LalrMachine::fresh(StackId stack, ContextId context) {
+  tell_read(stacks_[stack].length);
   const LexId lex = lexer_.fresh(source_->states[stacks_[stack].state].scanner, context);
   const std::array<std::uint32_t, 2> words{stack, lex};
   return intern(words);

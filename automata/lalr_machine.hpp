@@ -10,7 +10,9 @@
 // (lalr_future.hpp).
 #pragma once
 
+#include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "automata/flat_map.hpp"
 #include "automata/lark_lexer.hpp"
@@ -57,6 +59,21 @@ class LalrMachine {
   }
   CoreId after_slot(CoreId core, std::uint32_t slot) const { return cores_[core][2 + slot]; }
 
+  // --- how far down stacks were read ---
+  // What depends on the top of a stack is the same on others with that top. So whoever reads a
+  // stack tells the length of what is left where it stopped; answers that are kept keep it, too.
+  // All stacks of a mask share what lies below the least.
+  std::uint32_t length(StackId stack) const { return stacks_[stack].length; }
+  void tell_read(std::uint32_t length) { read_ = std::min(read_, length); }
+  std::uint32_t begin_reading() { return std::exchange(read_, kNothingRead); }
+  // Given what begin_reading() returned.
+  std::uint32_t end_reading(std::uint32_t outer) {
+    const std::uint32_t read = read_;
+    read_ = std::min(outer, read);
+    return read;
+  }
+  static constexpr std::uint32_t kNothingRead = 0xFFFFFFFF;
+
   std::uint32_t top(StackId stack) const { return stacks_[stack].state; }
   StackId below(StackId stack) const { return stacks_[stack].below; }
   // With a terminal shifted; kNoStack when the parser refuses it.
@@ -77,6 +94,11 @@ class LalrMachine {
   struct Node {
     std::uint32_t state;
     StackId below;
+    std::uint32_t length;
+  };
+  struct Shifted {
+    StackId stack = kNoStack;
+    std::uint32_t read = kNothingRead;
   };
   StackId push(std::uint32_t state, StackId below);
   // A stack under way: an interned one and the states on top of it, bottom first. Most reductions
@@ -86,7 +108,7 @@ class LalrMachine {
     std::vector<std::uint32_t> states;
   };
   enum class Reduced : std::uint8_t { Refused, Shifts, Ends };
-  Reduced reduce(Tower& tower, Terminal terminal) const;
+  Reduced reduce(Tower& tower, Terminal terminal);
   CoreId step(CoreId core, unsigned byte, ContextId after, unsigned depth);
   CoreId intern(std::span<const std::uint32_t> words);
   void check_room() const;
@@ -94,12 +116,13 @@ class LalrMachine {
   std::shared_ptr<const LalrSource> source_;
   Limits limits_;
   LarkLexer lexer_;
-  std::vector<Node> stacks_{{0, kNoStack}};
+  std::vector<Node> stacks_{{0, kNoStack, 0}};
   InternTable stack_lookup_;
   StackId stack_of_start_ = kNoStack;
-  FlatMap shifted_;  // a stack, by stack and terminal
-  Tower tower_;      // scratch, kept for its memory
-  ListPool cores_;   // stack, lex state, a core for each slot
+  FlatMap<Shifted> shifted_;  // by stack and terminal
+  std::uint32_t read_ = kNothingRead;
+  Tower tower_;     // scratch, kept for its memory
+  ListPool cores_;  // stack, lex state, a core for each slot
   std::vector<std::pair<CoreId, ContextId>> configurations_;
   std::unordered_map<std::uint64_t, Configuration> configuration_lookup_;
 };

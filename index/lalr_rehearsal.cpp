@@ -1,5 +1,6 @@
 // The rehearsal of a Lark grammar under LALR: lexeme masks that are made before the first text.
 #include <set>
+#include <unordered_set>
 #include <vector>
 
 #include "index/lalr_states.hpp"
@@ -15,13 +16,17 @@ constexpr std::size_t kMostRehearsed = 512;
 constexpr std::uint64_t kRehearsal = 500'000;
 constexpr std::uint64_t kMaskCost = 20;
 constexpr std::chrono::milliseconds kLongestRehearsal{150};
+// Bounds on cores: their masks, some 50 us each, and the part of the bound on stacks.
+constexpr std::size_t kMostCores = 2'000;
+constexpr std::chrono::milliseconds kLongestCores{40};
+constexpr std::uint64_t kRehearsalPart = 8;
 
 }  // namespace
 
 // Lexeme masks that texts soon ask for: where a lexeme begins, and what is left of tokens in which
 // it ends, by the scanners that may read on there; then those a few bytes on; then what is left of
 // tokens after these.
-void LalrStates::rehearse() {
+void LalrStates::rehearse_lexemes() {
   LarkLexer& lexer = machine_.lexer();
   const LalrSource& source = machine_.source();
   struct Place {
@@ -69,18 +74,69 @@ void LalrStates::rehearse() {
       add(Inside, {nullptr, lexer.move(place.lex, byte, lexer.after(0, byte)).next, 0, kNone});
   };
   const auto begun = thread_time();
-  try {
-    const std::size_t scanners = source.scanners.size();
-    for (std::uint32_t scanner = 0; scanner < scanners && scanner < kMostRehearsed; ++scanner)
-      add(Begins, {nullptr, lexer.fresh(scanner, 0), 0, scanner});
-    while (stats_.study_nodes + stats_.frames_made * kMaskCost < kRehearsal &&
-           thread_time() - begun < kLongestRehearsal) {
-      std::size_t rank = 0;
-      while (rank < 3 && done[rank] == queues[rank].size()) ++rank;
-      if (rank == 3) break;
-      const Place place = queues[rank][done[rank]++];
-      rehearse_one(static_cast<Rank>(rank), place);
+  const std::size_t scanners = source.scanners.size();
+  for (std::uint32_t scanner = 0; scanner < scanners && scanner < kMostRehearsed; ++scanner)
+    add(Begins, {nullptr, lexer.fresh(scanner, 0), 0, scanner});
+  while (stats_.study_nodes + stats_.frames_made * kMaskCost < kRehearsal &&
+         thread_time() - begun < kLongestRehearsal) {
+    std::size_t rank = 0;
+    while (rank < 3 && done[rank] == queues[rank].size()) ++rank;
+    if (rank == 3) break;
+    const Place place = queues[rank][done[rank]++];
+    rehearse_one(static_cast<Rank>(rank), place);
+  }
+}
+
+// Masks of cores near the start: of stacks that are not alike on top of them, where a lexeme
+// begins, as far as some time goes, and then inside of lexemes.
+void LalrStates::rehearse_cores() {
+  LarkLexer& lexer = machine_.lexer();
+  const LalrSource& source = machine_.source();
+  if (lexer.looks_behind()) return;
+  std::vector<CoreId> fresh{machine_.core(machine_.start())};
+  std::vector<CoreId> inside;
+  std::unordered_set<CoreId> seen(fresh.begin(), fresh.end());
+  const auto add = [&](std::vector<CoreId>& queue, CoreId core) {
+    if (core != LalrMachine::kDeadCore && seen.insert(core).second && viable(core, 0))
+      queue.push_back(core);
+  };
+  const auto begun = thread_time();
+  const auto has_room = [&] {
+    return whole_.size() < kMostCores && thread_time() - begun < kLongestCores &&
+           machine_.stack_count() + machine_.core_count() < limits_.max_frames / kRehearsalPart;
+  };
+  const auto rehearse_one = [&](CoreId core) {
+    if (!whole_.takes(core) || whole_.find(core, 0) != nullptr) return false;
+    visited_ = 0;
+    scratch_used_ = 0;
+    MaskBuilder& out = take_scratch();
+    add_whole(core, 0, out);
+    return true;
+  };
+  for (std::size_t i = 0; i < fresh.size() && has_room(); ++i) {
+    const CoreId core = fresh[i];
+    if (!rehearse_one(core)) continue;
+    const StackId stack = machine_.stack(core);
+    for (Terminal t = 0; t < source.names.size(); ++t) {
+      if (source.states[machine_.top(stack)].actions[t] == LalrSource::kNoAction) continue;
+      const StackId next = machine_.shift(stack, t);
+      if (next != LalrMachine::kNoStack) add(fresh, machine_.fresh(next, 0));
     }
+    for (const unsigned byte : lexer.representatives(machine_.lex(core)))
+      add(inside, machine_.step(core, byte, 0));
+  }
+  for (std::size_t i = 0; i < inside.size() && has_room(); ++i) {
+    const CoreId core = inside[i];
+    if (!rehearse_one(core)) continue;
+    for (const unsigned byte : lexer.representatives(machine_.lex(core)))
+      add(inside, machine_.step(core, byte, 0));
+  }
+}
+
+void LalrStates::rehearse() {
+  try {
+    rehearse_lexemes();
+    rehearse_cores();
   } catch (const LimitFault&) {
     // Whoever comes to where it was met will be told.
   }

@@ -294,7 +294,8 @@ LalrStates::LalrStates(std::shared_ptr<const LalrSource> source, TokenIndex& ind
     : index_(index),
       limits_(limits),
       machine_(std::move(source), index.spelling(), limits),
-      future_(machine_) {
+      future_(machine_),
+      whole_(machine_) {
   if (!future_.viable(machine_.core(machine_.start()), 0)) {
     throw UnsatisfiableFault(
         "Lark parses no text at all with this grammar, or none that the vocabulary can spell");
@@ -341,7 +342,7 @@ std::string LalrStates::forced_bytes(SetId state, std::size_t most) {
 }
 
 std::size_t LalrStates::memory() const {
-  return machine_.memory() + future_.memory() + mask_bytes_;
+  return machine_.memory() + future_.memory() + whole_.memory() + mask_bytes_;
 }
 
 // --- masks ---
@@ -375,36 +376,41 @@ void LalrStates::count_node() {
 // Sets the tokens below `node` that are allowed from the core.
 void LalrStates::walk(Place place, CoreId core, ContextId context, MaskBuilder& out) {
   if (core == LalrMachine::kDeadCore) return;
+  const bool is_whole = &place.trie == &index_.trie() && place.node == Trie::kRoot;
+  if (is_whole && whole_.takes(core)) {
+    add_whole(core, context, out);
+  } else {
+    walk_anew(place, core, context, out);
+  }
+}
+
+void LalrStates::add_whole(CoreId core, ContextId context, MaskBuilder& out) {
+  if (const FinishedMask* const known = whole_.find(core, context)) {
+    out.add(*known);
+    return;
+  }
+  MaskBuilder& part = take_scratch();
+  const std::uint32_t outer = machine_.begin_reading();
+  walk_anew({index_.trie(), Trie::kRoot}, core, context, part);
+  const std::uint32_t read = machine_.end_reading(outer);
+  out.add(part);
+  FinishedMask made = part.finish();
+  --scratch_used_;
+  make_room(made.memory() + (made.base() ? index_.words() * sizeof(Word) : 0));
+  whole_.add(core, context, read, std::move(made));
+}
+
+void LalrStates::walk_anew(Place place, CoreId core, ContextId context, MaskBuilder& out) {
   const Trie::Node& here = place.trie.node(place.node);
   if (here.child_begin == here.child_end) return;
   const LexId lex = machine_.lex(core);
   const std::uint32_t least =
       machine_.slots(core) == 0 && place.node == Trie::kRoot ? kShortFresh : kShortLexeme;
-  const bool is_whole = &place.trie == &index_.trie() && place.node == Trie::kRoot;
-  if (is_whole && machine_.lexer().is_fresh(lex) && !machine_.lexer().waits(lex)) {
-    add_begun(core, context, out);
-  } else if (here.subtree_nodes < least || machine_.slots(core) > 1 ||
-             machine_.lexer().waits(lex)) {
+  if (here.subtree_nodes < least || machine_.slots(core) > 1 || machine_.lexer().waits(lex)) {
     descend(place, core, context, out);
   } else {
     apply(*lexeme_mask(place, lex, context), place, core, context, out);
   }
-}
-
-void LalrStates::add_begun(CoreId core, ContextId context, MaskBuilder& out) {
-  const Configuration key = machine_.configuration(core, context);
-  if (const auto known = begun_.find(key); known != begun_.end()) {
-    out.add(known->second);
-    return;
-  }
-  const Place all{index_.trie(), Trie::kRoot};
-  MaskBuilder& part = take_scratch();
-  apply(*lexeme_mask(all, machine_.lex(core), context), all, core, context, part);
-  out.add(part);
-  FinishedMask made = part.finish();
-  --scratch_used_;
-  make_room(made.memory() + (made.base() ? index_.words() * sizeof(Word) : 0));
-  begun_.emplace(key, std::move(made));
 }
 
 void LalrStates::descend(Place place, CoreId core, ContextId context, MaskBuilder& out) {
@@ -437,7 +443,7 @@ void LalrStates::make_room(std::size_t bytes) {
   if (mask_bytes_ + bytes > limits_.frame_cache_bytes) {
     masks_.clear();
     rests_.clear();
-    begun_.clear();
+    whole_.clear();
     mask_bytes_ = 0;
   }
   mask_bytes_ += bytes;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "automata/lalr_future.hpp"
+#include "index/lalr_tops.hpp"
 #include "index/state_source.hpp"
 #include "index/token_index.hpp"
 
@@ -77,7 +78,10 @@ class LalrStates : public StateSource {
   // Smaller subtrees than so are walked at once where a lexeme begins: that was rehearsed, and no
   // bits are kept apart for a slot.
   static constexpr std::uint32_t kShortFresh = 16;
-  void rehearse();  // lalr_rehearsal.cpp
+  // lalr_rehearsal.cpp
+  void rehearse();
+  void rehearse_lexemes();
+  void rehearse_cores();
   struct MaskKey {
     std::uint64_t trie;
     std::uint32_t node;
@@ -100,7 +104,8 @@ class LalrStates : public StateSource {
     return future_.viable(machine_.at_token_end(core), context);
   }
   void walk(Place place, CoreId core, ContextId context, MaskBuilder& out);
-  void add_begun(CoreId core, ContextId context, MaskBuilder& out);
+  void walk_anew(Place place, CoreId core, ContextId context, MaskBuilder& out);
+  void add_whole(CoreId core, ContextId context, MaskBuilder& out);
   void descend(Place place, CoreId core, ContextId context, MaskBuilder& out);
   void apply(const LexemeMask& mask, Place place, CoreId core, ContextId context, MaskBuilder& out);
   void apply_refused(const LexemeMask& mask, Place place, CoreId core, ContextId context,
@@ -126,8 +131,7 @@ class LalrStates : public StateSource {
   std::deque<MaskBuilder> scratch_;  // of the mask under way and of its parts
   std::size_t scratch_used_ = 0;
   std::unordered_map<MaskKey, std::shared_ptr<const LexemeMask>, MaskKeyHasher> masks_;
-  // Where a lexeme begins: masks in a name that may have ended ask for it at each of its letters.
-  std::unordered_map<Configuration, FinishedMask> begun_;
+  LalrTops<FinishedMask> whole_;  // of the vocabulary's trie
   // What is left of tokens behind white space, say, is the same in many places.
   std::map<Hash128, std::shared_ptr<const Trie>> rests_;
   std::size_t mask_bytes_ = 0;

@@ -37,6 +37,17 @@ start: sum
 """
 
 
+NESTED = r"""
+start: statement+
+statement: "if" "(" sum ")" statement ["else" statement] | "{" statement* "}" | sum ";" | ";"
+sum: sum "+" operand | operand
+operand: NAME | "(" sum ")" | NAME "(" [sum ("," sum)*] ")"
+NAME: /[a-e]+/
+%ignore /[ \n]+/
+%ignore /\/\/[^\n]*/
+"""
+
+
 def small_vocabulary(source: random.Random, characters: str, count: int) -> tuple[list[bytes], int]:
     """Every character, and random texts of up to four; the end comes last."""
     tokens = dict.fromkeys(character.encode() for character in characters)
@@ -101,6 +112,29 @@ def test_masks_of_random_grammars(seed: int) -> None:
             constraint = compile(grammar, Vocabulary(tokens, eos_token_ids=end))
             for _ in range(3):
                 walk(grammar, tokens, source, constraint.matcher())
+
+
+@pytest.mark.parametrize("lexer", LEXERS)
+def test_stacks_alike_on_top(lexer: Lexer) -> None:
+    """A mask serves other stacks only if what was read of its own is the same there."""
+    source = random.Random(3)
+    grammar = Grammar.from_lark(NESTED, parser="lalr", lexer=lexer)
+    pieces = ["if", "else", "(", ")", "{", "}", ";", " ", "a", "b", "+", ",", "//", "/", "c"]
+    drawn = {"".join(source.choices(pieces, k=source.randint(2, 6))).encode() for _ in range(500)}
+    single = [c.encode() for c in sorted(set("".join(pieces)) | {"\n"})]
+    tokens = [*single, *sorted(drawn - set(single))]
+    constraint = compile(grammar, Vocabulary([*tokens, b""], eos_token_ids=len(tokens)))
+    for _ in range(4):
+        matcher = constraint.matcher()
+        for _ in range(25):
+            allowed = []
+            for token in range(len(tokens) + 1):
+                if matcher.accept(token):
+                    matcher.rollback(1)
+                    allowed.append(token)
+            assert sorted(mask_to_ids(matcher.mask())) == allowed
+            longest = sorted((i for i in allowed if i < len(tokens)), key=lambda i: -len(tokens[i]))
+            assert matcher.accept(source.choice(longest[: len(longest) // 3 + 1]))
 
 
 def test_rollback_and_fork() -> None:
