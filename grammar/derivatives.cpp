@@ -384,6 +384,21 @@ std::uint8_t a_byte_of(const ClassMap& map, unsigned cls) {
 
 }  // namespace
 
+// Whether a term ends after some of one letter: lengths that three counts agree on are a thousand
+// characters apart, and one residual of each term on the way is enough to see it.
+bool TermStore::dive(Term t, unsigned byte, std::size_t& budget) {
+  std::vector<Term> passed;
+  for (; budget > 0 && t != kNothing && facts_[t].emptiness != 2; --budget) {
+    if (nullable(t) || facts_[t].emptiness == 1 || !has(t, kMaybeEmpty)) {
+      for (const Term u : passed) facts_[u].emptiness = 1;
+      return true;
+    }
+    passed.push_back(t);
+    t = residual(t, byte);
+  }
+  return false;
+}
+
 // Nothing when it takes more states, or too many operands: those of a thousand patterns at once are
 // a thousand a state.
 std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
@@ -404,12 +419,28 @@ std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
   // characters: 4 states instead of 400); breadth first takes over, because a counter can make the
   // way there very long.
   constexpr std::size_t kBestFirst = 256;
+  constexpr std::size_t kDive = 24;
+  constexpr std::size_t kDiveSteps = 2500;
   using Place = std::pair<std::uint32_t, std::uint32_t>;  // least bytes, index from the end
   std::priority_queue<Place, std::vector<Place>, std::greater<>> open;
   LeastBytes least(*this);
   open.emplace(0, kNone);
   std::size_t first = 0;
+  const auto mark = [&](std::size_t from) {  // everything on the way can end too
+    for (std::size_t k = from;; k = parent[k]) {
+      facts_[queue[k]].emptiness = 1;
+      if (k == 0) break;
+    }
+  };
   for (std::size_t expanded = 0; expanded < queue.size(); ++expanded) {
+    if (expanded == kDive) {
+      std::size_t budget = kDiveSteps;
+      for (std::size_t k = 0; k < kDive; ++k) {
+        if (!dive(queue[k], 'a', budget) && !dive(queue[k], '0', budget)) continue;
+        mark(k);
+        return false;
+      }
+    }
     std::size_t i = 0;
     if (expanded < kBestFirst) {
       i = kNone - open.top().second;

@@ -60,6 +60,8 @@ class TermStore {
   Term complement(Term a);                  // over valid UTF-8
   Term repeat(Term a, std::uint32_t min, std::uint32_t max);
   Term json(Term a, bool restricted = false) { return json(a, 0, restricted); }
+  // The same where a spelling of its next character is under way: `b` of a Json's node.
+  Term json_within(Term a, std::uint32_t phase) { return json(a, phase, false); }
   Term json_raw(Term a, Term rest);
   Term no_split(Term a);
   // Digits with at most one point among them, whose value times 10^places is a multiple of divisor.
@@ -419,6 +421,7 @@ class TermStore {
   bool at_character_start(Term x);
   bool search_empty(Term t);
   std::optional<bool> search_empty(Term t, std::size_t states);
+  bool dive(Term t, unsigned byte, std::size_t& budget);
   Term all_but_few(Term t) const;
 
   Limits limits_;

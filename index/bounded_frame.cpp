@@ -120,20 +120,20 @@ std::shared_ptr<const FrameMask> Walker::bounded_frame(Place place, const Bounde
   return index_.keep(
       key, measure(
                place, form, [&](Term term, Term meter) { return distances.of({term, meter}); },
-               distances.extensible(), false));
+               distances.extensible(), Rests::Others));
 }
 
-// As going_on(): the reference has been measured, so it has not too many states.
+// As left_out(): the reference has been measured, so it has not too many states.
 std::shared_ptr<FrameMask> Walker::measure_going_on(Place place, const Bounded& form) {
   const Distances distances(store_, {form.reference, form.meter}, form.lifted, form.closed);
   return measure(
       place, form, [&](Term term, Term meter) { return distances.of({term, meter}); },
-      distances.extensible(), true);
+      distances.extensible(), Rests::GoingOn);
 }
 
 std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
                                            const std::function<std::uint32_t(Term, Term)>& distance,
-                                           bool extensible, bool going_on) {
+                                           bool extensible, Rests rests) {
   const Trie& trie = *place.trie;
   const Trie::Node& top = trie.node(place.node);
   // Characters of whole tokens are known in the trie of the vocabulary only.
@@ -217,7 +217,7 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
   // As in study(): all but what characters begin that are not looped on.
   std::vector<Word>& inside = studied_;  // all in the reference, in the end
   inside.assign(words, 0);
-  Remainders remainders(trie, inside.data(), false, going_on);
+  Remainders remainders(trie, inside.data(), false, rests);
   std::vector<Entry> passed;
   std::vector<std::uint32_t> others;
   const auto take_but_others = [&](const Visit& at) {
@@ -308,7 +308,7 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
   for (const Entry& entry : passed) remainders.take(entry);
   const auto bytes_of = [this](std::uint32_t token) { return index_.token(token); };
   remainders.finish(*mask, index_);
-  if (going_on) return mask;
+  if (rests == Rests::GoingOn) return mask;
   if (!unsure.empty()) bounds.unsure = std::make_unique<Trie>(std::move(unsure), bytes_of);
   if (!longest.empty()) bounds.longest = std::make_unique<Trie>(std::move(longest), bytes_of);
   sort_by_items(bounds.others);

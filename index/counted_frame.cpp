@@ -155,7 +155,7 @@ std::shared_ptr<const FrameMask> Walker::calling_frame(Place place, const Counte
                          form.close == kEmpty ? ByteSet{} : store_.byte_set(form.close));
   const std::size_t before = fresh ? 0 : items->second.memory();
   std::shared_ptr<FrameMask> made;
-  if (items->second.complete()) made = study_items(place, items->second, false);
+  if (items->second.complete()) made = study_items(place, items->second, Rests::Others);
   std::size_t bytes = items->second.memory() - before;
   if (made != nullptr) {
     ++stats_.frames_made;
@@ -173,7 +173,7 @@ std::shared_ptr<const FrameMask> Walker::wide_frame(Place place, const Counted& 
   const TokenIndex::Key key{place.trie->uid(), place.node, hash};
   if (auto known = index_.find(key)) return known;
   if (uncounted_.contains(form.reference)) return nullptr;
-  std::shared_ptr<FrameMask> made = study_counted(place, form, false);
+  std::shared_ptr<FrameMask> made = study_counted(place, form, Rests::Others);
   if (made == nullptr) {
     uncounted_.insert(form.reference);
     return nullptr;
@@ -182,15 +182,14 @@ std::shared_ptr<const FrameMask> Walker::wide_frame(Place place, const Counted& 
   return index_.keep(key, std::move(made));
 }
 
-std::shared_ptr<FrameMask> Walker::study_counted(Place place, const Counted& form, bool going_on) {
+std::shared_ptr<FrameMask> Walker::study_counted(Place place, const Counted& form, Rests rests) {
   ItemAutomaton items(machine_, form.prefix, form.item,
                       form.close == kEmpty ? ByteSet{} : store_.byte_set(form.close));
-  return study_items(place, items, going_on);
+  return study_items(place, items, rests);
 }
 
 // Null when the automaton grew too large.
-std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& automaton,
-                                               bool going_on) {
+std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& automaton, Rests rests) {
   using StateId = ItemAutomaton::StateId;
   const Trie& trie = *place.trie;
   struct Visit {
@@ -302,11 +301,11 @@ std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& autom
 
   inside.add_to(bits);
   auto mask = std::make_shared<FrameMask>();
-  Remainders remainders(trie, bits.data(), true, going_on);
+  Remainders remainders(trie, bits.data(), true, rests);
   for (const auto& [at, closed] : exits)
     remainders.add_exit(at.node, closed ? ByteSet{} : automaton.live(at.state), at.items);
   remainders.finish(*mask, index_);
-  if (going_on) return mask;
+  if (rests == Rests::GoingOn) return mask;
   const bool dense = inside.size() + counts.ending.size() > kSparseTokens;
   inside.finish(counts, dense);
   if (dense) {

@@ -21,7 +21,8 @@ bool Walker::apply_but_few(Place place, const Group& group, std::size_t level, b
   if (store_.node(group.term).kind != Kind::Intersect) return false;
   std::vector<Term> kept;
   for (const Term operand : store_.operands(group.term)) {
-    if (store_.node(operand).kind != Kind::Complement) kept.push_back(operand);
+    const Node n = store_.node(operand);
+    if (n.kind != Kind::Complement || store_.has(n.a, kEndless)) kept.push_back(operand);
   }
   if (kept.empty() || kept.size() == store_.operands(group.term).size()) return false;
   const Term reference = store_.intersect(std::move(kept));

@@ -21,10 +21,18 @@ constexpr std::uint32_t kKeptSubtree = 8;
 // (keeping.hpp).
 constexpr std::uint64_t kHardNodes = 4000;
 constexpr std::size_t kHardTerms = 400;
+// Where texts of so many characters leave something, longer ones are looked at one by one.
+constexpr std::uint32_t kManyCharacters = 8;
+// Operands of a union that are looked at one by one.
+constexpr std::size_t kMostOperands = 6;
 // So many terms in a row are followed through their regions in vain.
 constexpr unsigned kRegionCredit = 12;
-// Added to a frame's hash for its remainders that go on.
+// Added to a frame's hash for its remainders that go on, and for all of them.
 constexpr std::uint64_t kGoingOn = 1;
+constexpr std::uint64_t kAllRests = 3;
+// A frame that may end at more nodes lists no remainders where nothing follows: 0.1 us each, and
+// often one for each node and token.
+constexpr std::size_t kManyExits = 4096;
 
 struct OnPath {
   Term term = kNothing;
@@ -50,35 +58,36 @@ std::shared_ptr<const FrameMask> Walker::known_frame(Place place, Term t) {
   return mask;
 }
 
-std::shared_ptr<const FrameMask> Walker::frame(Place place, Term t) {
+std::shared_ptr<const FrameMask> Walker::frame(Place place, Term t, bool last) {
   std::shared_ptr<const FrameMask> mask = known_frame(place, t);
   if (mask == nullptr) {
     ++stats_.frames_made;
-    mask =
-        index_.keep({place.trie->uid(), place.node, store_.node(t).hash}, study(place, t, false));
+    mask = index_.keep({place.trie->uid(), place.node, store_.node(t).hash},
+                       study(place, t, Rests::Others, last));
   }
   return mask;
 }
 
 // The remainders that the mask of a frame leaves out, and nothing else.
-std::shared_ptr<const FrameMask> Walker::going_on(const Source& source) {
+std::shared_ptr<const FrameMask> Walker::left_out(const Source& source, bool all) {
   Hash128 hash = store_.node(source.term).hash;
   if (source.bounded != nullptr) hash.add(store_.node(source.bounded->meter).hash);
-  hash.add(kGoingOn);
+  hash.add(all ? kAllRests : kGoingOn);
   const TokenIndex::Key key{source.place.trie->uid(), source.place.node, hash};
   if (auto known = index_.find(key)) return known;
   ++stats_.frames_made;
-  return index_.keep(key, source.bounded != nullptr
-                              ? measure_going_on(source.place, *source.bounded)
-                              : study(source.place, source.term, true));
+  return index_.keep(
+      key, source.bounded != nullptr
+               ? measure_going_on(source.place, *source.bounded)
+               : study(source.place, source.term, all ? Rests::All : Rests::GoingOn, false));
 }
 
-// `going_on`: what going_on() says. `hard`: a first try took long, so forms are looked for.
-std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, bool hard) {
+// `hard`: a first try took long, so forms are looked for.
+std::shared_ptr<FrameMask> Walker::study(Place place, Term t, Rests rests, bool last, bool hard) {
   const Trie& trie = *place.trie;
   if (const Counted* const form = counted_form(t);
-      form != nullptr && form->reference == t && trie.unique() && !hard) {
-    if (auto counted = study_counted(place, *form, going_on)) return counted;
+      form != nullptr && form->reference == t && trie.unique() && !hard && rests != Rests::All) {
+    if (auto counted = study_counted(place, *form, rests)) return counted;
   }
 
   struct Visit {
@@ -104,7 +113,8 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
   };
   // Takes everything below a node if all of it leads from the term back to it.
   std::unordered_map<Term, LoopedLetters> loops;
-  LetterRegions regions(store_, Trie::common_letters());
+  LetterRegions regions(store_, Trie::common_letters(),
+                        static_cast<std::uint32_t>(index_.longest_token()), hard);
   keeping_.begin_study();
   auto take_looped = [&](const Visit& at, const Letters& letters) {
     if (hard && store_.has(at.term, kMaybeEmpty)) {
@@ -137,13 +147,37 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
   };
   // Where nearly all characters below keep the term alive: takes all but what other characters
   // begin.
-  Remainders remainders(trie, bits.data(), false, going_on);
+  Remainders remainders(trie, bits.data(), false, rests);
   std::vector<Entry> passed;  // remainders at ends of the frame that are not visited
   std::vector<std::uint32_t> others;
   unsigned region_credit = kRegionCredit;
   const auto form_letters = [&](const Visit& at) -> const Letters* {
     const Keeping::Kept& any = keeping_.kept(at.term, trie.node(at.node).subtree_nodes);
     return any.characters < trie.characters_below(at.node) ? nullptr : &any.letters;
+  };
+  const auto step_on = [&](const OnPath& from, std::uint8_t byte) {
+    return OnPath{from.term == kNothing ? kNothing : step_term(from.term, byte)};
+  };
+  // Of some entries below `here`, takes those of at most so many characters from there on, unless
+  // they are `taken`; the longer ones are followed one by one from the term that `path` begins
+  // with.
+  const auto take_short = [&](PathStates<OnPath>& path, const Trie::Node& here, std::uint32_t begin,
+                              std::uint32_t end, std::uint32_t characters, bool taken) {
+    for (std::uint32_t e = begin; e < end; ++e) {
+      const Entry& entry = trie.entry(e);
+      if (trie.characters(e) <= here.characters + characters) {
+        if (!taken) take({&entry, 1});
+        continue;
+      }
+      const std::string_view text = index_.token(entry.token).substr(entry.start + here.depth);
+      path.follow(text, step_on);
+      if (path.states().back().term != kNothing) {
+        take({&entry, 1});
+      } else {
+        if (taken) clear_bit(bits.data(), entry.token);
+        pass_exits(store_, path, text, {&entry, 1}, here.depth, remainders, passed, step_term);
+      }
+    }
   };
   const auto take_but_others = [&](const Visit& at) {
     const Letters* kept = nullptr;
@@ -182,42 +216,71 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
     }
     std::uint32_t done = here.entry_end;
     PathStates<OnPath> path({at.term});
-    const auto step = [&](const OnPath& from, std::uint8_t byte) {
-      return OnPath{step_term(from.term, byte)};
+    const bool some_longer =
+        keeping != nullptr && keeping->characters < trie.characters_below(at.node);
+    const auto take_up_to = [&](std::uint32_t end) {
+      if (some_longer) {
+        take_short(path, here, done, end, keeping->characters, whole);
+      } else if (!whole) {
+        take(trie.entries(done, end));
+      }
     };
     for (const std::uint32_t other : others) {
       const Trie::Node& below = trie.node(other);
       const std::span<const Entry> entries = trie.entries_from(other);
       if (whole) {
         for (const Entry& entry : entries) clear_bit(bits.data(), entry.token);
-      } else {
-        take(trie.entries(done, below.entry_begin));
       }
+      take_up_to(below.entry_begin);
       done = below.subtree_entry_end;
       if (by_path) {
         const Entry& first = entries.front();
         const auto text =
             index_.token(first.token).substr(first.start + here.depth, below.depth - here.depth);
-        path.follow(text.substr(0, text.size() - 1), step);
+        path.follow(text.substr(0, text.size() - 1), step_on);
         pass_exits(store_, path, text, entries, here.depth, remainders, passed, step_term);
       }
       const Term from = path.states().back().term;
-      const Term next = step_term(from, trie.byte(other));
+      const Term next = from == kNothing ? kNothing : step_term(from, trie.byte(other));
       if (next != kNothing) visit(other, next);
     }
-    if (!whole) take(trie.entries(done, here.subtree_entry_end));
+    take_up_to(here.subtree_entry_end);
     return true;
   };
-  const auto stays_inside = [&](const Visit& at, const Letters& letters) {
+  const auto kept_characters = [&](const Visit& at, const Letters& letters) {
+    const std::uint32_t characters = trie.characters_below(at.node);
+    std::uint32_t most = regions.kept(at.term, letters, characters);
+    // What one operand keeps alive, all of them do.
+    if (hard && most < characters && store_.node(at.term).kind == Kind::Union) {
+      const std::vector<Term> items(store_.operands(at.term).begin(),
+                                    store_.operands(at.term).end());
+      for (std::size_t i = 0; i < std::min(items.size(), kMostOperands); ++i)
+        most = std::max(most, regions.kept(items[i], letters, characters));
+    }
+    return most;
+  };
+  const auto take_inside = [&](const Visit& at, const Letters& letters) {
+    const Trie::Node& here = trie.node(at.node);
     if (region_credit > 0) {
-      if (regions.keeps(at.term, letters)) {
+      const std::uint32_t kept = kept_characters(at, letters);
+      if (kept >= trie.characters_below(at.node)) {
         region_credit = std::max(region_credit, kRegionCredit);
+        take(trie.entries(here.entry_end, here.subtree_entry_end));
+        return true;
+      }
+      if (hard && kept >= kManyCharacters && here.subtree_nodes >= kWideSubtree) {
+        region_credit = std::max(region_credit, kRegionCredit);
+        PathStates<OnPath> path({at.term});
+        take_short(path, here, here.entry_end, here.subtree_entry_end, kept, false);
         return true;
       }
       if (store_.has(at.term, kMaybeEmpty)) --region_credit;
     }
-    return hard && keeping_.keeps(at.term, letters, trie.characters_below(at.node),
-                                  trie.node(at.node).subtree_nodes);
+    if (!hard ||
+        !keeping_.keeps(at.term, letters, trie.characters_below(at.node), here.subtree_nodes))
+      return false;
+    take(trie.entries(here.entry_end, here.subtree_entry_end));
+    return true;
   };
   std::array<std::uint8_t, 256> moved;
   const std::uint64_t nodes_before = stats_.study_nodes;
@@ -226,7 +289,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
     if (!hard && !restricted &&
         (stats_.study_nodes - nodes_before > kHardNodes ||
          store_.size() - terms_before > kHardTerms)) {
-      return study(place, t, going_on, true);
+      return study(place, t, rests, last, true);
     }
     const Visit at = stack.back();
     stack.pop_back();
@@ -235,10 +298,8 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
     if (letters != nullptr && take_looped(at, *letters)) continue;
     if (here.subtree_nodes >= kWideSubtree && !restricted && take_but_others(at)) continue;
     if (letters != nullptr && here.subtree_nodes >= kKeptSubtree && !restricted &&
-        stays_inside(at, *letters)) {
-      take(trie.entries(here.entry_end, here.subtree_entry_end));
+        take_inside(at, *letters))
       continue;
-    }
     if (hard && store_.has(at.term, kMaybeEmpty)) {
       for (std::uint32_t child = here.child_end; child-- > here.child_begin;) {
         const Term next = store_.step_lazily(at.term, trie.byte(child));
@@ -258,13 +319,18 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, bool going_on, boo
   }
 
   auto mask = std::make_shared<FrameMask>();
-  for (const Visit& exit : exits) {
-    remainders.add_exit(
-        exit.node, [&](unsigned byte) { return step_term(exit.term, byte) != kNothing; }, 0);
+  if (last && exits.size() + passed.size() > kManyExits) {
+    mask->leaves_all_out = true;
+    mask->left_out = ByteSet::range(0, 255);
+  } else {
+    for (const Visit& exit : exits) {
+      remainders.add_exit(
+          exit.node, [&](unsigned byte) { return step_term(exit.term, byte) != kNothing; }, 0);
+    }
+    for (const Entry& entry : passed) remainders.take(entry);
+    remainders.finish(*mask, index_);
   }
-  for (const Entry& entry : passed) remainders.take(entry);
-  remainders.finish(*mask, index_);
-  if (going_on) return mask;
+  if (rests != Rests::Others) return mask;
   const bool dense = tokens.size() > kSparseTokens;
   if (dense) {
     mask->dense = copy_bits(bits);

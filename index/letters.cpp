@@ -42,8 +42,13 @@ Letters all_letters() {
   return all;
 }
 
-// A region of more terms is not looked at further.
+// A region of more terms is not looked at further,
 constexpr std::size_t kMostReached = 24;
+// unless there are no more of any length, up to so many characters; of fewer than kDeep it is of no
+// use.
+constexpr std::size_t kMostAlongside = 2;
+constexpr std::uint32_t kDeepest = 40;
+constexpr std::uint32_t kDeep = 12;
 
 // Whether every character that begins with what was read leads from `from` to `to`; `last` of
 // its bytes are still to come, the next between `low` and `high`.
@@ -85,6 +90,10 @@ class ReturnSearch {
 };
 
 }  // namespace
+
+std::size_t LetterRegions::most(std::uint32_t characters) const {
+  return kMostReached + (deep_ ? characters * kMostAlongside : 0);
+}
 
 LoopedLetters::LoopedLetters(TermStore& store, Term t, bool beyond_ascii)
     : term_(t), beyond_ascii_(beyond_ascii) {
@@ -158,18 +167,22 @@ void LetterRegions::add_beyond_ascii(LetterRow& row, Term t) {
   }
 }
 
-bool LetterRegions::keeps(Term t, const Letters& letters) {
-  reached_.assign(1, t);
+std::uint32_t LetterRegions::kept(Term t, const Letters& letters, std::uint32_t characters) {
+  reached_.assign(1, {t, 0});
+  const std::uint32_t most_characters = deep_ ? std::min(characters, kDeepest) : characters;
   for (std::size_t i = 0; i < reached_.size(); ++i) {
-    if (reached_.size() > kMostReached || store_.has(reached_[i], kHasNoSplit)) return false;
-    const LetterRow& from = row(reached_[i], letters);
-    if (!letters.within(from.live)) return false;
+    const Reached at = reached_[i];
+    if (store_.has(at.term, kHasNoSplit)) return 0;
+    if (reached_.size() > most(at.characters)) return at.characters;
+    if (at.characters == most_characters) return most_characters;
+    const LetterRow& from = row(at.term, letters);
+    if (!letters.within(from.live)) return at.characters;
     for (const LetterEdges::Edge& edge : from.edges) {
-      if (letters.meets(edge.over) && std::ranges::find(reached_, edge.to) == reached_.end())
-        reached_.push_back(edge.to);
+      if (letters.meets(edge.over) && !is_reached(edge.to))
+        reached_.push_back({edge.to, at.characters + 1});
     }
   }
-  return true;
+  return characters;
 }
 
 const LetterRegions::Keeping* LetterRegions::keeping(Term t) {
@@ -179,26 +192,37 @@ const LetterRegions::Keeping* LetterRegions::keeping(Term t) {
 }
 
 std::optional<LetterRegions::Keeping> LetterRegions::find_keeping(Term t) {
-  Keeping keeping{row(t, all_letters()).live, true, false, {}};
+  Keeping keeping{row(t, all_letters()).live, true, false, {}, longest_};
+  if (deep_) keeping.characters = std::min(longest_, kDeepest);
   Letters& letters = keeping.letters;
-  reached_.assign(1, t);
+  bool closed = true;  // they lead back to one another
+  reached_.assign(1, {t, 0});
   for (std::size_t i = 0; i < reached_.size(); ++i) {
-    if (store_.has(reached_[i], kHasNoSplit)) return std::nullopt;
-    const LetterRow& from = row(reached_[i], all_letters());
+    const Reached at = reached_[i];
+    if (store_.has(at.term, kHasNoSplit)) return std::nullopt;
+    keeping.ends = keeping.ends || store_.nullable(at.term);
+    if (at.characters == keeping.characters) {
+      closed = false;
+      continue;
+    }
+    const LetterRow& from = row(at.term, all_letters());
     letters.keep(from.live);
-    keeping.ends = keeping.ends || store_.nullable(reached_[i]);
-    keeping.live = keeping.live | store_.class_map(store_.row(reached_[i])).live;
+    keeping.live = keeping.live | store_.class_map(store_.row(at.term)).live;
     for (const LetterEdges::Edge& edge : from.edges) {
-      if (!letters.meets(edge.over) || std::ranges::find(reached_, edge.to) != reached_.end())
-        continue;
-      if (reached_.size() < kMostReached && wanted_.within(row(edge.to, all_letters()).live)) {
-        reached_.push_back(edge.to);
+      if (!letters.meets(edge.over) || is_reached(edge.to)) continue;
+      if (reached_.size() < most(at.characters) &&
+          wanted_.within(row(edge.to, all_letters()).live)) {
+        reached_.push_back({edge.to, at.characters + 1});
+      } else if (deep_ && at.characters >= kDeep) {
+        keeping.characters = at.characters + 1;  // where it lives still
+        closed = false;
       } else {
         letters.remove(edge.over);
       }
     }
     if (!wanted_.within(letters)) return std::nullopt;
   }
+  if (closed) keeping.characters = longest_;
   keeping.loops = reached_.size() == 1;
   return keeping;
 }

@@ -6,6 +6,7 @@
 // in UTF-8. Most of a vocabulary is words, and most wide terms loop on letters.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -179,15 +180,19 @@ struct LetterEdges {
 // terms over letters are made when first asked for.
 class LetterRegions {
  public:
-  LetterRegions(TermStore& store, const Letters& wanted) : store_(store), wanted_(wanted) {}
-  // Whether every text of these letters leads from the term to some other; false as well when those
-  // are many.
-  bool keeps(Term t, const Letters& letters);
+  // `longest`: the most characters of any text. `deep`: what is told by lengths is followed, too,
+  // for some kDeepest characters.
+  LetterRegions(TermStore& store, const Letters& wanted, std::uint32_t longest, bool deep)
+      : store_(store), wanted_(wanted), longest_(longest), deep_(deep) {}
+  // So many of these letters, at most `characters`, lead from the term to some other, whichever
+  // they are; fewer where terms are many.
+  std::uint32_t kept(Term t, const Letters& letters, std::uint32_t characters);
   struct Keeping {
     Letters letters;
-    bool loops;    // all of them lead from the term straight back to it
-    bool ends;     // the term or one that they lead to is nullable
-    ByteSet live;  // bytes on which any of these lives
+    bool loops;                // all of them lead from the term straight back to it
+    bool ends;                 // the term or one that they lead to is nullable
+    ByteSet live;              // bytes on which any of these lives
+    std::uint32_t characters;  // of longer texts nothing is said
   };
   // Letters that keep the term alive, the wanted ones and others; null when there are none such.
   // Not the most there could be: a letter that leads where one of the wanted is dead is left out.
@@ -203,9 +208,20 @@ class LetterRegions {
 
   TermStore& store_;
   Letters wanted_;
+  std::uint32_t longest_;
+  bool deep_;
   std::unordered_map<Term, LetterRow> rows_;
   std::unordered_map<Term, std::optional<Keeping>> keeping_;
-  std::vector<Term> reached_;  // under way; for its memory
+  struct Reached {
+    Term term;
+    std::uint32_t characters;  // on the shortest way there
+  };
+  // How many terms may be reached before one that so many characters lead to.
+  std::size_t most(std::uint32_t characters) const;
+  bool is_reached(Term t) const {
+    return std::ranges::find(reached_, t, &Reached::term) != reached_.end();
+  }
+  std::vector<Reached> reached_;  // under way; for its memory
 };
 
 }  // namespace grammaton

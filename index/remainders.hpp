@@ -3,7 +3,9 @@
 // A frame that may end after each letter leaves "ook(", "ok(", "k(" and "(" of the token "book(",
 // and what follows a frame seldom begins with what the frame goes on with. So remainders are of two
 // kinds: those that *go on*, whose first byte the frame could take as well, and the others. The
-// former are several times as many, and are made when something that follows can begin so.
+// former are several times as many, and are made when something that follows can begin so. Where
+// nothing follows in the state that a frame is made for, and it may end nearly everywhere, both
+// are.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +21,9 @@ namespace grammaton {
 class Remainders {
  public:
   // `inside`: the tokens that the frame can hold. `counting`: theirs matter, too, because counts
-  // may take them out again. `going_on`: which kind is kept.
-  Remainders(const Trie& trie, const Word* inside, bool counting, bool going_on)
-      : trie_(trie), inside_(inside), counting_(counting), going_on_(going_on) {}
+  // may take them out again.
+  Remainders(const Trie& trie, const Word* inside, bool counting, Rests kept)
+      : trie_(trie), inside_(inside), counting_(counting), kept_(kept) {}
 
   // The frame ends at a node, from which it goes on with some bytes.
   template <std::predicate<unsigned> GoesOn>
@@ -46,7 +48,7 @@ class Remainders {
 
   // Whether a remainder is of the kind that is kept; if not, `byte` is one that others begin with.
   bool keeps(bool goes_on, unsigned byte) {
-    if (goes_on == going_on_) return true;
+    if (kept_ == Rests::All || goes_on == (kept_ == Rests::GoingOn)) return true;
     if (goes_on) left_out_.add(byte);
     return false;
   }
@@ -58,7 +60,7 @@ class Remainders {
   void finish(FrameMask& mask, TokenIndex& index) {
     if (!found_.empty()) mask.rest = index.keep_trie(std::move(found_));
     mask.left_out = left_out_;
-    if (!going_on_) mask.exits = std::move(exits_);
+    if (kept_ != Rests::GoingOn) mask.exits = std::move(exits_);
   }
 
  private:
@@ -81,7 +83,7 @@ class Remainders {
   const Trie& trie_;
   const Word* inside_;
   bool counting_;
-  bool going_on_;
+  Rests kept_;
   ByteSet left_out_;  // first bytes of remainders that go on, if those are not kept; maybe more
   std::vector<Entry> found_;
   std::vector<Exit> exits_;

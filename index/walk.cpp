@@ -133,6 +133,9 @@ void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filte
     // Keys and frames leave the group list; what remains is walked together.
     const bool long_walk = !plain_ && here.subtree_nodes >= kShortWalk;
     bool blank = std::exchange(blank_, false);
+    if (long_walk && levels_[level].items.size() >= kFewAlike &&
+        apply_alike({&trie, node}, level, blank, out))
+      blank = false;
     for (std::size_t i = 0; i < levels_[level].items.size();) {
       if (store_.has_meters())
         levels_[level].items[i].term = store_.without_meter(levels_[level].items[i].term);
@@ -242,7 +245,8 @@ bool Walker::apply_frame(Place place, const Group& written, std::size_t level, b
            apply_but_few(place, group, level, blank, out)))
         return true;
     }
-    mask = frame(place, group.term);
+    const Follow& follow = first_bytes(group.parents, level);
+    mask = frame(place, group.term, follow.live.empty() && ends_ == nullptr);
   }
   apply(*mask, {place, group.term}, group.parents, level, out);
   return true;
@@ -255,17 +259,19 @@ void Walker::apply(const FrameMask& mask, const Source& source, SetId parents, s
   walk_after(mask, source, parents, level, {}, out);
 }
 
-// What follows the frame, in the tokens that run past its end.
+// What follows the frame, in the tokens that run past its end; with the empty set, nothing.
 void Walker::walk_after(const FrameMask& mask, const Source& source, SetId parents,
                         std::size_t level, Filter filter, MaskBuilder& out) {
-  if (mask.rest) walk_rest(*mask.rest, parents, level, filter, out);
-  for (const Exit& exit : mask.exits) {
-    if (filter.low <= exit.items && exit.items <= filter.high)
-      add_known({source.place.trie, exit.node}, parents, level, out);
-  }
-  if (!goes_on(mask.left_out, parents, level)) return;
-  const std::shared_ptr<const FrameMask> more = going_on(source);
-  if (more->rest) walk_rest(*more->rest, parents, level, filter, out);
+  if (parents == Machine::kEmptySet) return;
+  const auto walk_listed = [&](const FrameMask& listed) {
+    if (listed.rest) walk_rest(*listed.rest, parents, level, filter, out);
+    for (const Exit& exit : listed.exits) {
+      if (filter.low <= exit.items && exit.items <= filter.high)
+        add_known({source.place.trie, exit.node}, parents, level, out);
+    }
+  };
+  walk_listed(mask);
+  if (goes_on(mask.left_out, parents, level)) walk_listed(*left_out(source, mask.leaves_all_out));
 }
 
 void Walker::walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter,

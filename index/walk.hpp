@@ -42,6 +42,8 @@ namespace grammaton {
 inline constexpr std::uint32_t kWideSubtree = 512;
 // Walks that can reach fewer nodes than this are done at once: a frame mask costs about as much.
 inline constexpr std::uint64_t kShortWalk = 32;
+// Fewer strings are frames of their own (alike_strings.cpp).
+inline constexpr std::size_t kFewAlike = 3;
 // Without a closing byte, tokens that need more items than this are walked one by one where a bound
 // leaves them out, since they may end early; smaller bounds are counted, or studied on their own.
 inline constexpr std::uint32_t kLongNeed = 16;
@@ -249,6 +251,12 @@ class Walker {
   bool grows(Term t);
   bool apply_without(Place place, const Group& group, std::size_t level, bool blank,
                      MaskBuilder& out);
+  struct AlikeStrings;
+  bool apply_alike(Place place, std::size_t level, bool blank, MaskBuilder& out);
+  void walk_closings(const KeyPlace& at, std::uint32_t node, const AlikeStrings& alike,
+                     const std::vector<Term>& states);
+  void close_alike(const KeyPlace& at, std::uint32_t child, const AlikeStrings& alike,
+                   const std::vector<Term>& states);
   void leave_out(const KeyPlace& at, std::uint32_t node, Term all, Term out);
   void take_suspects(State state, MaskBuilder& out);
   // Where to set the tokens that end in some groups; null when none may.
@@ -268,13 +276,14 @@ class Walker {
   std::uint64_t lost(Place place, const Row& from, const Row& to) const;
   Term main_target(Term t);
   std::shared_ptr<const FrameMask> known_frame(Place place, Term t);
-  std::shared_ptr<const FrameMask> frame(Place place, Term t);
-  std::shared_ptr<const FrameMask> going_on(const Source& source);
-  std::shared_ptr<FrameMask> study(Place place, Term t, bool going_on, bool hard = false);
+  // `last`: nothing follows in the state at hand.
+  std::shared_ptr<const FrameMask> frame(Place place, Term t, bool last = false);
+  std::shared_ptr<const FrameMask> left_out(const Source& source, bool all);
+  std::shared_ptr<FrameMask> study(Place place, Term t, Rests rests, bool last, bool hard = false);
   const Counted* counted_form(Term t);
   Counted find_counted(Term t);
-  std::shared_ptr<FrameMask> study_counted(Place place, const Counted& form, bool going_on);
-  std::shared_ptr<FrameMask> study_items(Place place, ItemAutomaton& items, bool going_on);
+  std::shared_ptr<FrameMask> study_counted(Place place, const Counted& form, Rests rests);
+  std::shared_ptr<FrameMask> study_items(Place place, ItemAutomaton& items, Rests rests);
   std::shared_ptr<const FrameMask> calling_frame(Place place, const Counted& form);
   std::shared_ptr<const FrameMask> wide_frame(Place place, const Counted& form);
   const Bounded* bounded_form(Term t);
@@ -282,7 +291,7 @@ class Walker {
   std::shared_ptr<const FrameMask> bounded_frame(Place place, const Bounded& form);
   std::shared_ptr<FrameMask> measure(Place place, const Bounded& form,
                                      const std::function<std::uint32_t(Term, Term)>& distance,
-                                     bool extensible, bool going_on);
+                                     bool extensible, Rests rests);
   std::shared_ptr<FrameMask> measure_going_on(Place place, const Bounded& form);
   void walk_plainly(const Trie& trie, const Group& group, std::size_t level, Filter filter,
                     MaskBuilder& out);

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from grammaton.errors import UnsupportedKeyword
 from grammaton.grammar.json_schema.kept import ClauseCounters, Kept
+from grammaton.grammar.json_schema.key_sorts import put_together
 from grammaton.grammar.json_schema.positions import ObjectShape, Position
 from grammaton.grammar.json_schema.strings import KeySort
 
@@ -94,6 +95,8 @@ def _define(
             for sort, position in sorts
         ]
 
+    if len(others) > 1 and differing is None and not shape.claimed and shape.kept is None:
+        others = _alike_together(lowering, shape, depth)
     undeclared = written(others)
     index = {key: i for i, key in enumerate(keys)}
     # Each member as it is and as it may be claimed to be: (term, conditions, updates).
@@ -151,6 +154,29 @@ def _define(
     if clauses is not None:
         found = clauses.ended()
     _define_rules(lowering, depth, rule, alternatives, [*ended, *found], more, bool(found))
+
+
+def _alike_together(
+    lowering: Lowering, shape: ObjectShape, depth: int
+) -> list[tuple[KeySort, Position]]:
+    """The sorts of undeclared keys, those with the same values together (key_sorts.py)."""
+    alike: dict[object, int] = {None: 0}
+    places: list[Position | None] = [None]
+    sorts = []
+    for sort, position in shape.others:
+        said: object = None
+        if lowering.alive(position, depth + 1):
+            said = position.simple
+            if said is None and position.expanded:
+                said = (frozenset(position.scalars), *map(id, position.shapes))
+            elif said is None:
+                said = position
+        number = alike.setdefault(said, len(places))
+        if number == len(places):
+            places.append(position)
+        sorts.append((sort, number))
+    together = [(sort, places[number]) for sort, number in put_together(sorts)]
+    return [(sort, position) for sort, position in together if position is not None]
 
 
 def _counters(lowering: Lowering, kept: Kept, depth: int, keys: list[str]) -> ClauseCounters:
