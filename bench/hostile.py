@@ -121,6 +121,13 @@ def _enum() -> list[str]:
     return [f"the same beginning {''.join(rng.choices('ab', k=14))}{i}" for i in range(10_000)]
 
 
+_RUNS = """
+start: "a" m~0..5 ";"
+m: T | "(" m~1..3 ")"
+T: /[^\\n]{1,3}/
+%ignore " "
+"""
+
 HOSTILE: dict[str, Callable[[], Grammar]] = {
     "(a or b)*a(a or b){20}": _regex("(a|b)*a(a|b){20}"),
     ".*a.{20}": _regex(".*a.{20}"),
@@ -178,6 +185,27 @@ HOSTILE: dict[str, Callable[[], Grammar]] = {
             "additionalProperties": {"type": "number"},
         }
     ),
+    "eight patterns, eight kinds of values, JSON": lambda: Grammar.from_json_schema(
+        {
+            "type": "object",
+            "patternProperties": {
+                f".{{{i}}}{c}": {"properties": {c: {"type": "integer"}}}
+                for i, c in enumerate("abcdefgh")
+            },
+        }
+    ),
+    "five usual patterns of keys, JSON": lambda: Grammar.from_json_schema(
+        {
+            "type": "object",
+            "patternProperties": {
+                "^x-": {},
+                "[0-9]": {"type": "integer"},
+                "_id$": {"type": ["string", "integer"]},
+                "^.{1,20}$": {"not": {"type": "array"}},
+                "[A-Z]": {"type": ["string", "object", "integer"]},
+            },
+        }
+    ),
     "names of keys, JSON": lambda: Grammar.from_json_schema(
         {
             "type": "object",
@@ -186,6 +214,15 @@ HOSTILE: dict[str, Callable[[], Grammar]] = {
             "additionalProperties": {"type": "string", "pattern": "x.{5}y"},
         }
     ),
+    "short, and no cc": lambda: Grammar.from_regex(".{0,5}") & ~Grammar.from_regex(".*cc.*"),
+    "three-way & in Lark": lambda: Grammar.from_lark(
+        'start: "<" A ">"\nA: /.*a.{9}[0-9].*/ & /.*b.{7}[a-f].*/ & ~/.*c.{8}[x-z].*/\n'
+    ),
+    "runs split in many ways, Lark": lambda: Grammar.from_lark(_RUNS),
+    "the same, tokens counted": lambda: Grammar.from_lark(
+        _RUNS.replace("m: T", "m: t") + "t[max_tokens=9]: T\n"
+    ),
+    "runs within runs, GBNF": lambda: Grammar.from_gbnf('root ::= ([^a] | [ab]{1,4}) root | "b"'),
     "at most two of a pattern, JSON": lambda: Grammar.from_json_schema(
         {"contains": {"type": "string", "pattern": "a.{6}b"}, "maxContains": 2, "type": "array"}
     ),

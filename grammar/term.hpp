@@ -61,6 +61,7 @@ struct Limits {
   std::uint64_t max_frames = 4'000'000;
   std::uint64_t max_step_links = 20'000'000;
   std::uint64_t max_walk_nodes = 20'000'000;
+  std::uint64_t max_mask_work = 500'000;
   std::uint64_t mask_cache_bytes = std::uint64_t{64} << 20;
   std::uint64_t frame_cache_bytes = std::uint64_t{512} << 20;
 };

@@ -348,6 +348,12 @@ Term TermStore::intersect(std::vector<Term> items) {
   if (std::ranges::find(flat, kEmpty) != flat.end()) {
     return std::ranges::all_of(flat, [this](Term t) { return nullable(t); }) ? kEmpty : kNothing;
   }
+  std::size_t weighty = 0;
+  for (const Term t : flat) {
+    const Node& n = nodes_[t];
+    if (n.kind == Kind::Complement ? has(n.a, kEndless) : t != any_text_) ++weighty;
+  }
+  has_algebra_ = has_algebra_ || weighty > 1;
   std::uint8_t flags = kMaybeEmpty | kEndless;
   std::uint8_t common = kNullable;
   for (const Term t : flat) {

@@ -56,6 +56,8 @@ class TermStore {
   Term concat(std::span<const Term> items);
   Term join(std::vector<Term> items);       // union
   Term intersect(std::vector<Term> items);  // regular terms only
+  // Whether there was an intersection that is more than something less a few texts.
+  bool has_algebra() const { return has_algebra_; }
   Term raw_complement(Term a);              // over all byte strings
   Term complement(Term a);                  // over valid UTF-8
   Term repeat(Term a, std::uint32_t min, std::uint32_t max);
@@ -461,6 +463,7 @@ class TermStore {
   std::map<TokenSet, std::uint32_t> token_set_lookup_;
   std::unordered_map<Term, std::vector<FirstToken>> first_tokens_;
 
+  bool has_algebra_ = false;
   bool has_captures_ = false;
   bool has_meters_ = false;
   std::unordered_map<Term, std::uint32_t> shortest_;

@@ -24,6 +24,9 @@ class Limits:
         max_step_links: links between stack frames that one call (`accept`, `fill_mask`, a byte of
             `Grammar.accepts`) may follow or make, some ten million a second.
         max_walk_nodes: trie nodes one mask may visit.
+        max_mask_work: what one mask may take of those that are tried when a constraint is made, in
+            steps of some 40 ns: near the start of a grammar in Lark's notation, GBNF or EBNF, and
+            within terms of `&`, `~` and counts that look hard. Later masks may take more.
         mask_cache_bytes: finished masks kept by one constraint; the cache is emptied when full.
         frame_cache_bytes: frame masks kept by one vocabulary; the cache is emptied when full. A
             32nd of it more is for what masks join of them.
@@ -34,5 +37,6 @@ class Limits:
     max_frames: int = 4_000_000
     max_step_links: int = 20_000_000
     max_walk_nodes: int = 20_000_000
+    max_mask_work: int = 500_000
     mask_cache_bytes: int = 64 * 2**20
     frame_cache_bytes: int = 512 * 2**20

@@ -307,6 +307,7 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
     remainders.add_exit(exit.node, store_.class_map(store_.row(exit.term)).live, exit.items);
   for (const Entry& entry : passed) remainders.take(entry);
   const auto bytes_of = [this](std::uint32_t token) { return index_.token(token); };
+  count_listed(remainders.count());
   remainders.finish(*mask, index_);
   if (rests == Rests::GoingOn) return mask;
   if (!unsure.empty()) bounds.unsure = std::make_unique<Trie>(std::move(unsure), bytes_of);

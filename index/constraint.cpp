@@ -48,6 +48,7 @@ Constraint::Constraint(TermStore& source, Term start, std::shared_ptr<TokenIndex
   start_term_ = form.start;
   start_ = machine_->start(start_term_);
   if (rehearse) walker_->rehearse(start_term_);
+  walker_->probe(start_term_);
   measure();
 }
 

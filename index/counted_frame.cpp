@@ -304,6 +304,7 @@ std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& autom
   Remainders remainders(trie, bits.data(), true, rests);
   for (const auto& [at, closed] : exits)
     remainders.add_exit(at.node, closed ? ByteSet{} : automaton.live(at.state), at.items);
+  count_listed(remainders.count());
   remainders.finish(*mask, index_);
   if (rests == Rests::GoingOn) return mask;
   const bool dense = inside.size() + counts.ending.size() > kSparseTokens;

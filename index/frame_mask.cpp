@@ -328,6 +328,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, Rests rests, bool 
           exit.node, [&](unsigned byte) { return step_term(exit.term, byte) != kNothing; }, 0);
     }
     for (const Entry& entry : passed) remainders.take(entry);
+    count_listed(remainders.count());
     remainders.finish(*mask, index_);
   }
   if (rests != Rests::Others) return mask;

@@ -6,7 +6,8 @@
 // each, with nothing below: so every frame is made with the frames it is put together from. Then
 // the states near the start are visited, breadth first, each *shape* once: what is on top of the
 // stacks, whatever lies further down, and however many items of a run are left. Last come the
-// residuals of regular terms, as far as a budget goes.
+// residuals of regular terms, as far as a budget goes. A mask that takes more than max_mask_work
+// ends there: a term's is left, that of one of the first states is an error.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "index/thread_time.hpp"
 #include "index/walk.hpp"
+#include "index/work_bound.hpp"
 
 namespace grammaton {
 
@@ -34,6 +36,8 @@ constexpr std::chrono::milliseconds kLongestRehearsal{250};
 constexpr std::uint64_t kRehearsalPart = 8;
 // So many states at most, each some 5 to 20 us.
 constexpr std::size_t kMostStates = 400;
+// The first of them are looked at whatever was spent before.
+constexpr std::size_t kTriedStates = 6;
 // How far down the stacks states differ, and how many frames of a set are looked at.
 constexpr unsigned kShapeDepth = 2;
 constexpr std::size_t kShapeFrames = 8;
@@ -64,7 +68,10 @@ struct Walker::Rehearsal {
 };
 
 void Walker::rehearse(Term start) {
-  if (store_.remembers() || store_.has_meters()) return;
+  if (store_.remembers() || store_.has_meters()) {
+    try_states(start);
+    return;
+  }
   rehearsed_ = true;
   rehearse_all(start);
   // The next large block that is asked for, mostly that of the first mask, would wait 0.3 ms for
@@ -80,14 +87,26 @@ void Walker::rehearse_all(Term start) {
   try {
     for (std::size_t i = 0; i < work.calling.size() && has_room(work); ++i)
       rehearse_term(work, work.calling[i]);
-    for (std::size_t i = 0; i < std::min(work.states.size(), kMostStates) && has_room(work); ++i)
+    for (std::size_t i = 0; i < std::min(work.states.size(), kMostStates); ++i) {
+      if (i >= kTriedStates && !has_room(work)) break;
       rehearse_state(work, work.states[i]);
+    }
     for (std::size_t i = 0; i < work.regular.size() && has_room(work); ++i)
       rehearse_term(work, work.regular[i]);
+  } catch (const OutOfWork&) {
+    throw;
   } catch (const LimitFault&) {
     // Whoever comes to where it was met will be told.
   }
   machine_.make_room();
+}
+
+// Masks of the first states, for what they take.
+void Walker::try_states(Term start) {
+  Rehearsal work;
+  work.states.push_back(machine_.start(start));
+  for (std::size_t i = 0; i < std::min(work.states.size(), kTriedStates); ++i)
+    rehearse_state(work, work.states[i]);
 }
 
 bool Walker::has_room(Rehearsal& work) const {
@@ -101,7 +120,6 @@ bool Walker::has_room(Rehearsal& work) const {
 }
 
 void Walker::rehearse_term(Rehearsal& work, Term t) {
-  visited_ = 0;
   scratch_used_ = 0;
   machine_.begin_step();
   const Row row = store_.row(t);
@@ -112,17 +130,22 @@ void Walker::rehearse_term(Rehearsal& work, Term t) {
     work.add(store_, store_.body(call.rule, call.param));
     work.add(store_, call.rest);
   }
+  const WorkBound bound(*this);
   MaskBuilder& out = take_scratch();
   Groups& groups = groups_at(0);
   groups.clear();
   groups.text = kNoText;
   groups.items.push_back({t, Machine::kBottomSet});
-  open({&index_.trie(), Trie::kRoot}, 0, {}, out);
-  walk(index_.trie(), Trie::kRoot, 0, {}, out);
+  try {
+    open({&index_.trie(), Trie::kRoot}, 0, {}, out);
+    walk(index_.trie(), Trie::kRoot, 0, {}, out);
+  } catch (const OutOfWork&) {
+    // Maybe it never begins a token.
+  }
 }
 
 void Walker::rehearse_state(Rehearsal& work, State state) {
-  mask(state);
+  mask_within_bound(state, "near the start");
   Groups groups;
   machine_.load(state, groups);
   machine_.close(groups);

@@ -56,6 +56,7 @@ class Remainders {
     if (counting_ || !get_bit(inside_, entry.token)) found_.push_back(entry);
   }
 
+  std::size_t count() const { return found_.size(); }
   // To be asked once.
   void finish(FrameMask& mask, TokenIndex& index) {
     if (!found_.empty()) mask.rest = index.keep_trie(std::move(found_));

@@ -42,7 +42,9 @@ Walker::Walker(Machine& machine, TokenIndex& index, const Limits& limits)
       limits_(limits),
       suspects_(index.words(), index.shared_bits()),
       counted_tokens_(index),
-      keeping_(store_, static_cast<std::uint32_t>(index.longest_token())) {}
+      keeping_(store_, static_cast<std::uint32_t>(index.longest_token())) {
+  begin_counting();
+}
 
 Groups& Walker::groups_at(std::size_t level) {
   while (levels_.size() <= level) levels_.emplace_back();
@@ -51,10 +53,7 @@ Groups& Walker::groups_at(std::size_t level) {
 
 void Walker::count_nodes(std::uint64_t& counter) {
   ++counter;
-  if (++visited_ > limits_.max_walk_nodes) {
-    throw LimitFault("one mask visited more than max_walk_nodes = " +
-                     std::to_string(limits_.max_walk_nodes) + " trie nodes");
-  }
+  if (++visited_ > checked_at_) check_work();
 }
 
 MaskBuilder& Walker::take_scratch() {
@@ -76,7 +75,7 @@ void Walker::Part::join() {
 }
 
 FinishedMask Walker::mask(State state) {
-  visited_ = 0;
+  begin_counting();
   blank_ = true;
   scratch_used_ = 0;
   MaskBuilder& out = take_scratch();

@@ -67,6 +67,9 @@ class Walker {
   // Makes what the masks of a grammar with recursion are put together from, for some tens of
   // milliseconds at most (rehearsal.cpp). Ends early where a bound is met.
   void rehearse(Term start);
+  // Throws a LimitFault if a mask inside one of the terms that look hard takes more than
+  // max_mask_work (probe.cpp); without such terms, nothing.
+  void probe(Term start);
   // Whether that depends on the state's text: not just on its configuration.
   bool by_text() const { return by_text_; }
   const WalkStats& stats() const { return stats_; }
@@ -195,6 +198,7 @@ class Walker {
                                                        std::size_t level);
   struct Rehearsal;
   void rehearse_all(Term start);
+  void try_states(Term start);
   bool has_room(Rehearsal& work) const;
   void rehearse_term(Rehearsal& work, Term t);
   void rehearse_state(Rehearsal& work, State state);
@@ -301,6 +305,19 @@ class Walker {
   std::uint32_t shortest(Term t);
   bool prefix_free(Term item);
   void count_nodes(std::uint64_t& counter);
+  // probe.cpp
+  std::uint64_t work() const;
+  void begin_counting();
+  void check_work();
+  void count_listed(std::size_t entries) {
+    listed_ += entries;
+    if (work_end_ != kUnbounded64) check_work();
+  }
+  class WorkBound;
+  struct OutOfWork;
+  FinishedMask mask_within_bound(State state, const std::string& where);
+  State after(State state, std::string_view text);
+  std::string_view some_token(const FinishedMask& mask, bool longest);
   Groups& groups_at(std::size_t level);
 
   struct FrameKey {
@@ -320,9 +337,13 @@ class Walker {
   TokenIndex& index_;
   Limits limits_;
   WalkStats stats_;
-  std::uint64_t visited_ = 0;  // in the mask under way
-  bool blank_ = true;          // it has no bits yet
-  MaskBuilder suspects_;       // tokens to be tried one by one
+  std::uint64_t visited_ = 0;     // in the mask under way
+  std::uint64_t checked_at_ = 0;  // nodes of it after which bounds are looked at
+  static constexpr std::uint64_t kUnbounded64 = ~std::uint64_t{0};
+  std::uint64_t work_end_ = kUnbounded64;
+  std::uint64_t listed_ = 0;  // remainders, in all frames without calls
+  bool blank_ = true;         // it has no bits yet
+  MaskBuilder suspects_;      // tokens to be tried one by one
   bool by_text_ = false;
   std::deque<Groups> levels_;
   std::deque<MaskBuilder> scratch_;

@@ -38,6 +38,7 @@ Limits limits_of(const nb::object& limits) {
   result.max_frames = nb::cast<std::uint64_t>(limits.attr("max_frames"));
   result.max_step_links = nb::cast<std::uint64_t>(limits.attr("max_step_links"));
   result.max_walk_nodes = nb::cast<std::uint64_t>(limits.attr("max_walk_nodes"));
+  result.max_mask_work = nb::cast<std::uint64_t>(limits.attr("max_mask_work"));
   result.mask_cache_bytes = nb::cast<std::uint64_t>(limits.attr("mask_cache_bytes"));
   result.frame_cache_bytes = nb::cast<std::uint64_t>(limits.attr("frame_cache_bytes"));
   return result;

@@ -1,0 +1,193 @@
+// What masks take is tried before anyone waits for one.
+//
+// The work of a mask is counted, in steps of some 40 ns: nodes, terms, remainders. Most grammars
+// are far from any bound, and a mask costs at most a study of each of its frames. But terms of `&`,
+// `~` and counts can be written so that a mask goes through ten thousands of residuals. Those that
+// look so, by the counts that stand behind something unbounded, are tried when a constraint is
+// made: the mask at their beginning and some more along a text of them. One that takes more than
+// max_mask_work is an error there, rather than a server that stands still in mid-generation.
+//
+// Costs: nothing without intersections; a look at each rule with them; some masks of those that
+// look hard, which are kept.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <unordered_map>
+
+#include "index/work_bound.hpp"
+
+namespace grammaton {
+
+namespace {
+
+constexpr std::uint64_t kWalkWork = 10;
+constexpr std::uint64_t kCallWork = 5;
+constexpr std::uint64_t kListedWork = 3;
+constexpr std::uint64_t kTermWork = 25;
+// Nodes between two looks at the work.
+constexpr std::uint64_t kNodesBetween = 256;
+// Terms that may have 2 to this power of residuals look hard.
+constexpr double kHard = 16;
+// Multiples of a number have as many residuals as that, and few tokens are numbers.
+constexpr double kNever = -1e9;
+// A count behind something unbounded says at most so many bits: tokens are short.
+constexpr std::uint32_t kMostPlaces = 16;
+constexpr std::size_t kMostTried = 16;  // terms
+constexpr std::size_t kTokens = 3;      // that are taken of each
+
+// About how many bits tell the residuals of a term apart.
+class Weights {
+ public:
+  explicit Weights(const TermStore& store) : store_(store) {}
+  double of(Term t) {
+    const auto [found, fresh] = known_.try_emplace(t, 0);
+    if (!fresh) return found->second;
+    const double weight = find(t);
+    return known_[t] = weight;
+  }
+
+ private:
+  double find(Term t) {
+    const Node n = store_.node(t);
+    switch (n.kind) {
+      case Kind::Concat: {
+        double sum = 0;
+        bool unbounded = false;
+        for (Term rest = t;;) {
+          const Node link = store_.node(rest);
+          const bool last = link.kind != Kind::Concat;
+          const Term head = last ? rest : link.a;
+          const Node h = store_.node(head);
+          sum += of(head);
+          if (h.kind == Kind::Repeat && h.c == kUnbounded) {
+            unbounded = true;
+          } else if (unbounded && h.kind == Kind::Repeat) {
+            sum += std::min(h.c, kMostPlaces);
+          }
+          if (last) return sum;
+          rest = link.b;
+        }
+      }
+      case Kind::Repeat:
+        return of(n.a) + (n.c == kUnbounded ? 0 : std::log2(static_cast<double>(n.c) + 1));
+      case Kind::Union:
+      case Kind::Intersect: {
+        double sum = 0;
+        for (const Term operand : store_.operands(t)) sum += of(operand);
+        return sum;
+      }
+      case Kind::Complement:
+      case Kind::Json:
+        return of(n.a);
+      case Kind::Residue:
+        return kNever;
+      default:
+        return 0;
+    }
+  }
+
+  const TermStore& store_;
+  std::unordered_map<Term, double> known_;
+};
+
+}  // namespace
+
+std::uint64_t Walker::work() const {
+  return stats_.study_nodes + (stats_.walk_nodes + stats_.pair_nodes) * kWalkWork +
+         machine_.call_count() * kCallWork + (listed_ + noted_) * kListedWork +
+         store_.size() * kTermWork;
+}
+
+void Walker::begin_counting() {
+  visited_ = 0;
+  checked_at_ = work_end_ == kUnbounded64 ? limits_.max_walk_nodes : kNodesBetween;
+}
+
+void Walker::check_work() {
+  if (visited_ > limits_.max_walk_nodes) {
+    throw LimitFault("one mask visited more than max_walk_nodes = " +
+                     std::to_string(limits_.max_walk_nodes) + " trie nodes");
+  }
+  if (work() > work_end_) {
+    throw OutOfWork("one mask takes more than max_mask_work = " +
+                    std::to_string(limits_.max_mask_work) + " steps");
+  }
+  checked_at_ = std::min(limits_.max_walk_nodes, visited_ + kNodesBetween);
+}
+
+FinishedMask Walker::mask_within_bound(State state, const std::string& where) {
+  const WorkBound bound(*this);
+  try {
+    return mask(state);
+  } catch (const OutOfWork& fault) {
+    throw OutOfWork(
+        std::string(fault.what()) + " " + where +
+        "; say it with fewer or shorter counts, fewer operands of `&` and `~`, or fewer "
+        "ways to read one text, or allow more");
+  }
+}
+
+// The state after a text; nothing is left of it where it is not allowed.
+State Walker::after(State state, std::string_view text) {
+  Groups groups;
+  Groups next;
+  machine_.load(state, groups);
+  machine_.begin_step();
+  for (const char c : text) {
+    machine_.close(groups);
+    machine_.step(groups, static_cast<unsigned char>(c), next);
+    std::swap(groups, next);
+  }
+  return machine_.intern(groups);
+}
+
+// One of the tokens of a mask that are text: the first of some, or the longest of them.
+std::string_view Walker::some_token(const FinishedMask& mask, bool longest) {
+  constexpr std::size_t kLooked = 64;
+  std::vector<std::uint32_t> words(index_.mask_words());
+  mask.write(words);
+  std::string_view best;
+  std::size_t looked = 0;
+  // Strewn over the ids, which go by how frequent tokens are.
+  const std::size_t stride = std::max<std::size_t>(words.size() / kLooked, 1);
+  for (std::size_t from = 0; from < stride && looked < kLooked; ++from) {
+    for (std::size_t i = from; i < words.size() && looked < kLooked; i += stride) {
+      if (words[i] == 0) continue;
+      const auto token = static_cast<std::uint32_t>(i * 32) +
+                         static_cast<std::uint32_t>(std::countr_zero(words[i]));
+      if (!index_.matches_text(token)) continue;
+      ++looked;
+      const std::string_view text = index_.token(token);
+      if (best.empty() || (longest && text.size() > best.size())) best = text;
+      if (!longest) return best;
+    }
+  }
+  return best;
+}
+
+void Walker::probe(Term start) {
+  if (!store_.has_algebra() || store_.restricted()) return;
+  Weights weights(store_);
+  std::vector<std::pair<Term, std::string>> hard;
+  const auto add = [&](Term t, const std::string& name) {
+    if (hard.size() < kMostTried && !store_.has(t, kHasCall) && store_.has(t, kMaybeEmpty) &&
+        weights.of(t) >= kHard)
+      hard.emplace_back(t, name);
+  };
+  add(start, "at the beginning");
+  for (Rule rule = 0; rule < store_.rule_count(); ++rule) {
+    const RuleInfo& info = store_.rule_info(rule);
+    if (!info.is_template) add(info.body, "in " + info.name);
+  }
+  for (const auto& [term, where] : hard) {
+    State state = machine_.start(term);
+    for (std::size_t taken = 0;; ++taken) {
+      const FinishedMask made = mask_within_bound(state, where);
+      const std::string_view token = some_token(made, taken % 2 == 0);
+      if (taken == kTokens || token.empty()) break;
+      state = after(state, token);
+    }
+  }
+}
+
+}  // namespace grammaton

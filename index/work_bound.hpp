@@ -1,0 +1,31 @@
+// A bound on the work of one mask, in force while it lives.
+#pragma once
+
+#include <string>
+
+#include "index/walk.hpp"
+
+namespace grammaton {
+
+struct Walker::OutOfWork : LimitFault {
+  using LimitFault::LimitFault;
+};
+
+class Walker::WorkBound {
+ public:
+  explicit WorkBound(Walker& walker) : walker_(walker) {
+    walker_.work_end_ = walker_.work() + walker_.limits_.max_mask_work;
+    walker_.begin_counting();
+  }
+  ~WorkBound() {
+    walker_.work_end_ = kUnbounded64;
+    walker_.begin_counting();
+  }
+  WorkBound(const WorkBound&) = delete;
+  WorkBound& operator=(const WorkBound&) = delete;
+
+ private:
+  Walker& walker_;
+};
+
+}  // namespace grammaton
