@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint64_t kWalkWork = 10;
 constexpr std::uint64_t kCallWork = 5;
 constexpr std::uint64_t kListedWork = 3;
-constexpr std::uint64_t kTermWork = 25;
+constexpr std::uint64_t kTermWork = 40;
 // Nodes between two looks at the work.
 constexpr std::uint64_t kNodesBetween = 256;
 // Terms that may have 2 to this power of residuals look hard.
@@ -39,46 +39,41 @@ constexpr std::size_t kTokens = 3;      // that are taken of each
 class Weights {
  public:
   explicit Weights(const TermStore& store) : store_(store) {}
-  double of(Term t) {
-    const auto [found, fresh] = known_.try_emplace(t, 0);
+  // `begun`: it may begin anywhere, so that counts say where it did.
+  double of(Term t, bool begun = false) {
+    const auto [found, fresh] = known_.try_emplace((std::uint64_t{t} << 1) | (begun ? 1 : 0), 0);
     if (!fresh) return found->second;
-    const double weight = find(t);
-    return known_[t] = weight;
+    const double weight = find(t, begun);
+    return known_[(std::uint64_t{t} << 1) | (begun ? 1 : 0)] = weight;
   }
 
  private:
-  double find(Term t) {
+  double find(Term t, bool begun) {
     const Node n = store_.node(t);
+    double sum = 0;
     switch (n.kind) {
-      case Kind::Concat: {
-        double sum = 0;
-        bool unbounded = false;
+      case Kind::Concat:
         for (Term rest = t;;) {
           const Node link = store_.node(rest);
           const bool last = link.kind != Kind::Concat;
           const Term head = last ? rest : link.a;
+          sum += of(head, begun);
           const Node h = store_.node(head);
-          sum += of(head);
-          if (h.kind == Kind::Repeat && h.c == kUnbounded) {
-            unbounded = true;
-          } else if (unbounded && h.kind == Kind::Repeat) {
-            sum += std::min(h.c, kMostPlaces);
-          }
+          begun = begun || (h.kind == Kind::Repeat && h.c == kUnbounded);
           if (last) return sum;
           rest = link.b;
         }
-      }
       case Kind::Repeat:
-        return of(n.a) + (n.c == kUnbounded ? 0 : std::log2(static_cast<double>(n.c) + 1));
+        if (n.c == kUnbounded) return of(n.a, begun);
+        return of(n.a, begun) +
+               (begun ? std::min(n.c, kMostPlaces) : std::log2(static_cast<double>(n.c) + 1));
       case Kind::Union:
-      case Kind::Intersect: {
-        double sum = 0;
-        for (const Term operand : store_.operands(t)) sum += of(operand);
+      case Kind::Intersect:
+        for (const Term operand : store_.operands(t)) sum += of(operand, begun);
         return sum;
-      }
       case Kind::Complement:
       case Kind::Json:
-        return of(n.a);
+        return of(n.a, begun);
       case Kind::Residue:
         return kNever;
       default:
@@ -87,7 +82,7 @@ class Weights {
   }
 
   const TermStore& store_;
-  std::unordered_map<Term, double> known_;
+  std::unordered_map<std::uint64_t, double> known_;
 };
 
 }  // namespace

@@ -141,6 +141,7 @@ void Walker::rehearse_term(Rehearsal& work, Term t) {
     walk(index_.trie(), Trie::kRoot, 0, {}, out);
   } catch (const OutOfWork&) {
     // Maybe it never begins a token.
+    work.terms += limits_.max_mask_work / kTermCost;
   }
 }
 
