@@ -436,7 +436,7 @@ std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
     if (expanded == kDive) {
       std::size_t budget = kDiveSteps;
       for (std::size_t k = 0; k < kDive; ++k) {
-        if (!dive(queue[k], 'a', budget) && !dive(queue[k], '0', budget)) continue;
+        if (!dive(queue[k], 'a', budget)) continue;
         mark(k);
         return false;
       }

@@ -26,19 +26,69 @@ constexpr std::uint64_t kListedWork = 3;
 constexpr std::uint64_t kTermWork = 40;
 // Nodes between two looks at the work.
 constexpr std::uint64_t kNodesBetween = 256;
-// Terms that may have 2 to this power of residuals look hard.
+// Terms that may have 2 to this power of residuals look hard, if two operands say so much of it.
 constexpr double kHard = 16;
+constexpr double kWeighty = 3;
 // Multiples of a number have as many residuals as that, and few tokens are numbers.
 constexpr double kNever = -1e9;
 // A count behind something unbounded says at most so many bits: tokens are short.
 constexpr std::uint32_t kMostPlaces = 16;
 constexpr std::size_t kMostTried = 16;  // terms
 constexpr std::size_t kTokens = 3;      // that are taken of each
+// What all of it may take, in masks at their bound.
+constexpr std::uint64_t kMostMasks = 2;
 
 // About how many bits tell the residuals of a term apart.
 class Weights {
  public:
   explicit Weights(const TermStore& store) : store_(store) {}
+  // Whether the operands of some intersection have many residuals together that none has alone.
+  bool is_hard(Term t) {
+    const Node n = store_.node(t);
+    switch (n.kind) {
+      case Kind::Concat:
+        return is_hard(n.a) || is_hard(n.b);
+      case Kind::Union:
+        return std::ranges::any_of(store_.operands(t), [this](Term u) { return is_hard(u); });
+      case Kind::Json:
+      case Kind::Repeat:
+        return is_hard(n.a);
+      case Kind::Intersect: {
+        double sum = 0;
+        unsigned weighty = 0;
+        const auto add = [&](Term u, bool begun) {
+          const double weight = of(u, begun);
+          sum += weight;
+          if (weight >= kWeighty) ++weighty;
+        };
+        for (const Term operand : store_.operands(t)) {
+          const Node o = store_.node(operand);
+          if (o.kind == Kind::Complement) {
+            Term inner = o.a;  // what its operands begin with is said once
+            bool begun = false;
+            for (Node i = store_.node(inner); i.kind == Kind::Concat; i = store_.node(inner)) {
+              const Node head = store_.node(i.a);
+              if (head.kind != Kind::Repeat || head.c != kUnbounded) break;
+              inner = i.b;
+              begun = true;
+            }
+            if (store_.node(inner).kind == Kind::Union) {
+              for (const Term u : store_.operands(inner)) add(u, begun);
+            } else {
+              add(o.a, false);
+            }
+          } else if (o.kind != Kind::Repeat) {  // how long it is
+            add(operand, false);
+          }
+        }
+        return weighty > 1 && sum >= kHard;
+      }
+      default:
+        return false;
+    }
+  }
+
+ private:
   // `begun`: it may begin anywhere, so that counts say where it did.
   double of(Term t, bool begun = false) {
     const auto [found, fresh] = known_.try_emplace((std::uint64_t{t} << 1) | (begun ? 1 : 0), 0);
@@ -46,8 +96,6 @@ class Weights {
     const double weight = find(t, begun);
     return known_[(std::uint64_t{t} << 1) | (begun ? 1 : 0)] = weight;
   }
-
- private:
   double find(Term t, bool begun) {
     const Node n = store_.node(t);
     double sum = 0;
@@ -166,7 +214,7 @@ void Walker::probe(Term start) {
   std::vector<std::pair<Term, std::string>> hard;
   const auto add = [&](Term t, const std::string& name) {
     if (hard.size() < kMostTried && !store_.has(t, kHasCall) && store_.has(t, kMaybeEmpty) &&
-        weights.of(t) >= kHard)
+        weights.is_hard(t))
       hard.emplace_back(t, name);
   };
   add(start, "at the beginning");
@@ -174,15 +222,18 @@ void Walker::probe(Term start) {
     const RuleInfo& info = store_.rule_info(rule);
     if (!info.is_template) add(info.body, "in " + info.name);
   }
+  const std::uint64_t end = work() + kMostMasks * limits_.max_mask_work;
   for (const auto& [term, where] : hard) {
     State state = machine_.start(term);
+    alone_ = term != start;
     for (std::size_t taken = 0;; ++taken) {
       const FinishedMask made = mask_within_bound(state, where);
       const std::string_view token = some_token(made, taken % 2 == 0);
-      if (taken == kTokens || token.empty()) break;
+      if (taken == kTokens || token.empty() || work() > end) break;
       state = after(state, token);
     }
   }
+  alone_ = false;
 }
 
 }  // namespace grammaton

@@ -36,8 +36,9 @@ constexpr std::chrono::milliseconds kLongestRehearsal{250};
 constexpr std::uint64_t kRehearsalPart = 8;
 // So many states at most, each some 5 to 20 us.
 constexpr std::size_t kMostStates = 400;
-// The first of them are looked at whatever was spent before.
-constexpr std::size_t kTriedStates = 6;
+// The first of them are looked at whatever was spent before, and only their masks may be errors:
+// how many others are looked at depends on the machine.
+constexpr std::size_t kTriedStates = 8;
 // How far down the stacks states differ, and how many frames of a set are looked at.
 constexpr unsigned kShapeDepth = 2;
 constexpr std::size_t kShapeFrames = 8;
@@ -85,12 +86,23 @@ void Walker::rehearse_all(Term start) {
   const State first = machine_.start(start);
   work.states.push_back(first);
   try {
+    alone_ = true;
     for (std::size_t i = 0; i < work.calling.size() && has_room(work); ++i)
       rehearse_term(work, work.calling[i]);
+    alone_ = false;
     for (std::size_t i = 0; i < std::min(work.states.size(), kMostStates); ++i) {
-      if (i >= kTriedStates && !has_room(work)) break;
-      rehearse_state(work, work.states[i]);
+      if (i < kTriedStates) {
+        rehearse_state(work, work.states[i]);
+        continue;
+      }
+      if (!has_room(work)) break;
+      try {
+        rehearse_state(work, work.states[i]);
+      } catch (const OutOfWork&) {
+        work.terms += limits_.max_mask_work / kTermCost;
+      }
     }
+    alone_ = true;
     for (std::size_t i = 0; i < work.regular.size() && has_room(work); ++i)
       rehearse_term(work, work.regular[i]);
   } catch (const OutOfWork&) {
@@ -98,6 +110,7 @@ void Walker::rehearse_all(Term start) {
   } catch (const LimitFault&) {
     // Whoever comes to where it was met will be told.
   }
+  alone_ = false;
   machine_.make_room();
 }
 

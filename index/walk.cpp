@@ -245,7 +245,7 @@ bool Walker::apply_frame(Place place, const Group& written, std::size_t level, b
         return true;
     }
     const Follow& follow = first_bytes(group.parents, level);
-    mask = frame(place, group.term, follow.live.empty() && ends_ == nullptr);
+    mask = frame(place, group.term, follow.live.empty() && ends_ == nullptr && !alone_);
   }
   apply(*mask, {place, group.term}, group.parents, level, out);
   return true;

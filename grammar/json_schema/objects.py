@@ -95,7 +95,8 @@ def _define(
             for sort, position in sorts
         ]
 
-    if len(others) > 1 and differing is None and not shape.claimed and shape.kept is None:
+    overlap = any(len(sort.found) > 1 for sort, _ in others)
+    if overlap and differing is None and not shape.claimed and shape.kept is None:
         others = _alike_together(lowering, shape, depth)
     undeclared = written(others)
     index = {key: i for i, key in enumerate(keys)}
