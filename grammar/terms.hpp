@@ -58,8 +58,8 @@ class TermStore {
   Term intersect(std::vector<Term> items);  // regular terms only
   // Whether there was an intersection that is more than something less a few texts.
   bool has_algebra() const { return has_algebra_; }
-  Term raw_complement(Term a);              // over all byte strings
-  Term complement(Term a);                  // over valid UTF-8
+  Term raw_complement(Term a);  // over all byte strings
+  Term complement(Term a);      // over valid UTF-8
   Term repeat(Term a, std::uint32_t min, std::uint32_t max);
   Term json(Term a, bool restricted = false) { return json(a, 0, restricted); }
   // The same where a spelling of its next character is under way: `b` of a Json's node.

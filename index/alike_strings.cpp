@@ -15,7 +15,10 @@
 #include <bit>
 #include <optional>
 #include <set>
+#include <span>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "index/walk.hpp"
 

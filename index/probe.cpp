@@ -10,9 +10,13 @@
 // Costs: nothing without intersections; a look at each rule with them; some masks of those that
 // look hard, which are kept.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "index/work_bound.hpp"
 
@@ -209,7 +213,7 @@ std::string_view Walker::some_token(const FinishedMask& mask, bool longest) {
 }
 
 void Walker::probe(Term start) {
-  if (!store_.has_algebra() || store_.restricted()) return;
+  if (!store_.has_algebra() || store_.restricted() || limits_.max_mask_work == 0) return;
   Weights weights(store_);
   std::vector<std::pair<Term, std::string>> hard;
   const auto add = [&](Term t, const std::string& name) {

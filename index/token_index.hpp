@@ -78,9 +78,9 @@ struct FrameMask {
   Bits dense;
   std::vector<std::uint32_t> sparse;  // used when `dense` is null
   std::shared_ptr<const Trie> rest;   // null when no token runs past the end
-  ByteSet left_out;         // first bytes of remainders that are not in it (remainders.hpp)
+  ByteSet left_out;             // first bytes of remainders that are not in it (remainders.hpp)
   bool leaves_all_out = false;  // no remainder is in it
-  std::vector<Exit> exits;  // nodes of the trie it was made on, not in `rest`
+  std::vector<Exit> exits;      // nodes of the trie it was made on, not in `rest`
   std::optional<ItemCounts> counts;
   std::optional<LengthBounds> bounds;
   std::size_t bytes = 0;  // of it all, said when it is kept

@@ -359,7 +359,7 @@ class Walker {
   bool rehearsed_ = false;
   Ends* ends_ = nullptr;     // of the frame with calls under way
   std::uint64_t noted_ = 0;  // remainders, in all such frames
-  bool alone_ = false;  // a term is looked at that will have something to follow it
+  bool alone_ = false;       // a term is looked at that will have something to follow it
   std::unordered_map<RecursiveKey, KeptRecursive, RecursiveKeyHasher> recursive_;
   std::unordered_map<SharedKey, std::shared_ptr<const RecursiveMask>, SharedKeyHasher> levelless_;
   std::size_t recursive_bytes_ = 0;

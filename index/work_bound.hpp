@@ -14,7 +14,8 @@ struct Walker::OutOfWork : LimitFault {
 class Walker::WorkBound {
  public:
   explicit WorkBound(Walker& walker) : walker_(walker) {
-    walker_.work_end_ = walker_.work() + walker_.limits_.max_mask_work;
+    const std::uint64_t most = walker_.limits_.max_mask_work;
+    if (most != 0) walker_.work_end_ = walker_.work() + most;
     walker_.begin_counting();
   }
   ~WorkBound() {

@@ -33,7 +33,7 @@ def test_each_key_keeps_its_value(values: dict[frozenset[str], int]) -> None:
     ]
     together = put_together(sorts)
     assert len(together) <= len(sorts)
-    for found in values.keys() | {frozenset()}:
+    for found in {*values, frozenset[str]()}:
         taken = {
             value
             for sort, value in together

@@ -98,11 +98,11 @@ def test_masks(name: str) -> None:
         for _ in range(7):
             mask = allowed(matcher)
             assert (mask == accepted(matcher)).all()
-            tokens = np.flatnonzero(mask)
-            if not len(tokens):
+            tokens: list[int] = np.flatnonzero(mask).tolist()
+            if not tokens:
                 break
             longest = sorted(tokens, key=lambda token: len(vocabulary().token_bytes(token)))[-30:]
-            assert matcher.accept(int(rng.choice(longest)))
+            assert matcher.accept(rng.choice(longest))
     assert constraint.stats()["pair_nodes"] > 0
     for key in ("a", "b", "ab", "x", "é", "xab", "aéb", ""):
         for text, value in (("1", 1), ("17", 17), ('"a"', "a"), ("null", None), ("[]", [])):
