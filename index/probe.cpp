@@ -37,6 +37,8 @@ constexpr double kWeighty = 3;
 constexpr double kNever = -1e9;
 // A count behind something unbounded says at most so many bits: tokens are short.
 constexpr std::uint32_t kMostPlaces = 16;
+// Parts of sequences that are looked at.
+constexpr std::size_t kMostLooked = 100'000;
 constexpr std::size_t kMostTried = 16;  // terms
 constexpr std::size_t kTokens = 3;      // that are taken of each
 // What all of it may take, in masks at their bound.
@@ -48,10 +50,25 @@ class Weights {
   explicit Weights(const TermStore& store) : store_(store) {}
   // Whether the operands of some intersection have many residuals together that none has alone.
   bool is_hard(Term t) {
+    const auto [found, fresh] = hard_.try_emplace(t, false);
+    if (!fresh) return found->second;
+    const bool hard = find_hard(t);
+    hard_[t] = hard;
+    return hard;
+  }
+
+ private:
+  bool find_hard(Term t) {
     const Node n = store_.node(t);
     switch (n.kind) {
-      case Kind::Concat:
-        return is_hard(n.a) || is_hard(n.b);
+      case Kind::Concat: {
+        Term rest = t;
+        for (; store_.node(rest).kind == Kind::Concat; rest = store_.node(rest).b) {
+          if (++looked_ > kMostLooked) return false;
+          if (is_hard(store_.node(rest).a)) return true;
+        }
+        return is_hard(rest);
+      }
       case Kind::Union:
         return std::ranges::any_of(store_.operands(t), [this](Term u) { return is_hard(u); });
       case Kind::Json:
@@ -92,7 +109,6 @@ class Weights {
     }
   }
 
- private:
   // `begun`: it may begin anywhere, so that counts say where it did.
   double of(Term t, bool begun = false) {
     const auto [found, fresh] = known_.try_emplace((std::uint64_t{t} << 1) | (begun ? 1 : 0), 0);
@@ -112,7 +128,7 @@ class Weights {
           sum += of(head, begun);
           const Node h = store_.node(head);
           begun = begun || (h.kind == Kind::Repeat && h.c == kUnbounded);
-          if (last) return sum;
+          if (last || ++looked_ > kMostLooked) return sum;
           rest = link.b;
         }
       case Kind::Repeat:
@@ -135,6 +151,8 @@ class Weights {
 
   const TermStore& store_;
   std::unordered_map<std::uint64_t, double> known_;
+  std::unordered_map<Term, bool> hard_;
+  std::size_t looked_ = 0;
 };
 
 }  // namespace
