@@ -54,6 +54,7 @@ struct Letter {
   int byte = -1;
   std::uint32_t token = kNone;  // that begins here
   std::uint32_t length = 0;     // letters of that token
+  bool is_last = false;         // of a token, or of text that no token is known of
 };
 
 class Parse {
@@ -123,6 +124,7 @@ class Parse {
     for (const char c : piece.text) letters_.push_back({static_cast<unsigned char>(c), kNone, 0});
     letters_[first].token = piece.token;
     letters_[first].length = length;
+    letters_.back().is_last = true;
   }
 
   void add(std::uint32_t set, const Item& item) {
@@ -145,7 +147,7 @@ class Parse {
       for (const FirstCall& call : calls) {
         const CallKey key = (std::uint64_t{call.rule} << 32) | call.param;
         set.waiting[key].push_back({i, call.rest});
-        add(here, {key, here, store_.body(call.rule, call.param), {}, {}});
+        add(here, {key, here, body(call), {}, {}});
         if (const auto empty = set.empty.find(key); empty != set.empty.end())
           add(here, {item.key, item.origin, call.rest, {here, i}, {here, empty->second}});
       }
@@ -153,7 +155,8 @@ class Parse {
       if (here == letters_.size()) continue;
       const Letter& letter = letters_[here];
       if (letter.byte >= 0) {
-        const Term next = store_.step(item.rest, static_cast<unsigned>(letter.byte));
+        Term next = store_.step(item.rest, static_cast<unsigned>(letter.byte));
+        if (letter.is_last) next = store_.after_token(next);
         add(here + 1, {item.key, item.origin, next, {here, i}, {}});
       }
       if (letter.token == kNone) continue;
@@ -162,6 +165,13 @@ class Parse {
           add(here + letter.length, {item.key, item.origin, first.rest, {here, i}, {}});
       }
     }
+  }
+
+  // What a rule says, its tokens counted where that bounds them (grammar/metered.cpp).
+  Term body(const FirstCall& call) {
+    const Term written = store_.body(call.rule, call.param);
+    const std::uint32_t tokens = store_.rule_info(call.rule).attributes.tokens;
+    return tokens == kUnbounded ? written : store_.metered(written, tokens, kNone);
   }
 
   // Item i of a set is a whole rule: those that waited for it go on.
