@@ -98,6 +98,26 @@ def test_no_captures() -> None:
     assert matcher.temperature is None
 
 
+@pytest.mark.parametrize(
+    ("rules", "tokens", "expected"),
+    [
+        (
+            'r[max_tokens=2, capture]: /a?b*/\ns[max_tokens=1, capture]: "b" | "bb"',
+            (0, 1, 1),
+            "ab b",
+        ),
+        ('r[max_tokens=2, capture]: /a?b*/\ns[max_tokens=1, capture]: "b" | "bb"', (2, 1), "ab b"),
+        ('r[capture]: "a" | "ab"\ns[max_tokens=2, capture]: "bbb" | "bb"', (2, 1, 1), "ab bb"),
+    ],
+)
+def test_captures_are_read_within_budgets(
+    rules: str, tokens: tuple[int, ...], expected: str
+) -> None:
+    matcher = reading(Grammar.from_lark(f"start: r s\n{rules}\n"), *tokens)
+    r, s = expected.encode().split()
+    assert matcher.captures() == {"r": [r], "s": [s]}
+
+
 PATTERNS = ["a*", "a+b?", "[ab]*b", "(ab|a)*", "[ab]{2,4}", "[ab]*(ab|bb)", "a|ab|b"]
 TEXTS = ["".join(chars) for n in range(6) for chars in product("ab", repeat=n)]
 
