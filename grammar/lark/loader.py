@@ -10,7 +10,7 @@ among the grammars that come with the package lark (`common`, `python`, `unicode
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from os import PathLike
@@ -164,12 +164,15 @@ class _Loader:
         library = _library()
         folders += [library] if library is not None else []
         for folder in folders:
-            if (folder / relative).is_file():
-                return (folder / relative).resolve()
+            try:
+                if (folder / relative).is_file():
+                    return (folder / relative).resolve()
+            except (OSError, ValueError):  # a name that is too long, a NUL in a folder's
+                continue
         if library is None:
             hint = "the grammars of the package lark need grammaton[lark]"
         else:
-            hint = f"looked in {', '.join(map(str, folders))}"
+            hint = f"looked in {', '.join(dict.fromkeys(map(str, folders)))}"
         raise statement.span.error(f"there is no grammar {relative.as_posix()}; {hint}")
 
 
@@ -185,7 +188,7 @@ def load_lark(text: str, import_paths: Sequence[str | PathLike[str]]) -> Loaded:
             not exist, with its place.
         LimitExceeded: too many imports.
     """
-    if isinstance(import_paths, str | bytes | PathLike):
+    if isinstance(import_paths, str | bytes | PathLike) or not isinstance(import_paths, Iterable):
         raise GrammarError(f"import_paths is a list of folders, not the single {import_paths!r}")
     loader = _Loader([_folder(path) for path in import_paths])
     return loader.load(text, None, ())
