@@ -51,9 +51,9 @@ def read_vocabulary(path: str | None, eos_token_ids: tuple[int, ...]) -> Vocabul
         return _read(file, eos_token_ids)
     except VocabularyError as error:
         if eos_token_ids or "eos_token_ids" not in str(error):
-            raise
+            raise VocabularyError(f"{file}: {error}") from error
         message = (
-            f"{error}\nHere that is --eos ID; when the text is all that matters, any unused id"
+            f"{file}: {error}\nHere that is --eos ID; when the text is all that matters, any unused id"
         )
         raise CommandError(message, status=Status.GRAMMAR) from error
 
