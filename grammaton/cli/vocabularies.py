@@ -53,7 +53,8 @@ def read_vocabulary(path: str | None, eos_token_ids: tuple[int, ...]) -> Vocabul
         if eos_token_ids or "eos_token_ids" not in str(error):
             raise VocabularyError(f"{file}: {error}") from error
         message = (
-            f"{file}: {error}\nHere that is --eos ID; when the text is all that matters, any unused id"
+            f"{file}: {error}\n"
+            "Here that is --eos ID; when the text is all that matters, any unused id"
         )
         raise CommandError(message, status=Status.GRAMMAR) from error
 
