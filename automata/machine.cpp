@@ -347,7 +347,8 @@ void Machine::step(const Groups& closed, unsigned byte, Groups& out) {
   out.clear();
   indexed_ = false;
   for (const Group& group : closed.items) {
-    const Term next = store_.step(group.term, byte);
+    // A token passes by most residuals of an intersection once.
+    const Term next = store_.step_lazily(group.term, byte);
     if (next != kNothing) add(out, next, group.parents);
   }
   const char c = static_cast<char>(byte);
