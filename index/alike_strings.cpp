@@ -26,6 +26,8 @@ namespace grammaton {
 
 namespace {
 
+// As many have more than any text before and after what is found in them.
+constexpr std::ptrdiff_t kFewLifted = 2;
 // Whether all of these have frames already is asked.
 constexpr std::size_t kFewKnown = 16;
 constexpr std::size_t kMostAtoms = 64;
@@ -328,6 +330,12 @@ Term Walker::AlikeStrings::together() {
 
 bool Walker::apply_alike(Place place, std::size_t level, bool blank, MaskBuilder& out) {
   if (ends_ != nullptr || store_.remembers() || store_.restricted()) return false;
+  // Most sets of groups are the beginnings of a value, to be told at once.
+  const auto is_lifted = [&](const Group& group) {
+    const Node& n = store_.node(group.term);
+    return n.kind == Kind::Concat && store_.node(n.a).kind == Kind::Json;
+  };
+  if (std::ranges::count_if(levels_[level].items, is_lifted) < kFewLifted) return false;
   const std::vector<Group> given = levels_[level].items;
   std::optional<AlikeStrings> alike;
   std::vector<bool> taken(given.size());
