@@ -7,8 +7,8 @@
 //
 // A *level* is a parameter that is one counter, the first, and not 0. A rule that reads blanks up
 // to the first line of a block counts from there on: with two counters, the level around and the
-// blanks so far, of which only the difference matters. Such a template is *relative*. Its first call
-// stands in a rule that has the level alone, from which it counts: that tells levels apart.
+// blanks so far, of which only the difference matters. Such a template is *relative*. Its first
+// call stands in a rule that has the level alone, from which it counts: that tells levels apart.
 #include <algorithm>
 
 #include "grammar/terms.hpp"
@@ -59,7 +59,11 @@ bool TermStore::tells_level(Rule rule, Param param) {
 Levelless TermStore::levelless_call(Term t) {
   const Node n = nodes_[t];
   Levelless found{n.hash, false, true};
-  if (n.b == 0 || n.b == kInherited) return found;
+  if (n.b == 0) found.levels = rules_[n.a].inherits;
+  if (n.b == 0 || n.b == kInherited) {
+    found.exact = !found.levels;
+    return found;
+  }
   found.levels = true;
   found.hash = {};
   found.hash.add((std::uint64_t{n.a} << 8) | static_cast<std::uint8_t>(Kind::Call));

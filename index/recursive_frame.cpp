@@ -215,8 +215,9 @@ void Walker::apply_called(Place place, Term t, std::size_t level, MaskBuilder& o
     if (!machine_.may_begin(store_.body(call.rule, call.param), below)) continue;
     const Term body = machine_.enter(call.rule, call.param);
     const Group called{body, machine_.push(call.rest, Machine::kBottomSet)};
-    if (!apply_recursive(place, called, Scope::Flat, level + 1, out))
-      machine_.add_group(groups, called);
+    // What differs by level is put together from what does not.
+    const Scope scope = store_.without_levels(body).levels ? Scope::Calls : Scope::Flat;
+    if (!apply_recursive(place, called, scope, level + 1, out)) machine_.add_group(groups, called);
   }
   machine_.close_calls(groups, below);
   // Its own bytes.

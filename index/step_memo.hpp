@@ -19,22 +19,26 @@ class StepMemo {
  public:
   // Null when the step is not known.
   const std::uint64_t* find(std::uint64_t state, std::uint32_t token) const {
-    if (steps_.empty()) return nullptr;
-    const Step& step = steps_[place(state, token)];
-    return step.token == token && step.state == state ? &step.next : nullptr;
+    for (std::size_t i = 0; i < kPlaces && !steps_.empty(); ++i) {
+      const Step& step = steps_[place(state, token, i)];
+      if (step.token == token && step.state == state) return &step.next;
+    }
+    return nullptr;
   }
 
   void keep(std::uint64_t state, std::uint32_t token, std::uint64_t next) {
     if (kept_ >= steps_.size() / 2 && steps_.size() < kMostSteps) grow();
-    Step& step = steps_[place(state, token)];
-    if (step.token == kFree) ++kept_;
-    step = {state, next, token};
+    std::size_t i = 0;
+    while (i < kPlaces && steps_[place(state, token, i)].token != kFree) ++i;
+    if (i < kPlaces) ++kept_;
+    steps_[place(state, token, i % kPlaces)] = {state, next, token};
   }
 
   std::size_t memory() const { return steps_.capacity() * sizeof(Step); }
 
  private:
   static constexpr std::uint32_t kFree = 0xFFFFFFFF;  // no token id: those fit into a mask
+  static constexpr std::size_t kPlaces = 4;
   static constexpr std::size_t kFewSteps = 128;
   static constexpr std::size_t kMostSteps = 65'536;  // 1.5 MB
   struct Step {
@@ -43,8 +47,8 @@ class StepMemo {
     std::uint32_t token = kFree;
   };
 
-  std::size_t place(std::uint64_t state, std::uint32_t token) const {
-    return static_cast<std::size_t>(mix64(state, token)) & (steps_.size() - 1);
+  std::size_t place(std::uint64_t state, std::uint32_t token, std::size_t i) const {
+    return (static_cast<std::size_t>(mix64(state, token)) + i) & (steps_.size() - 1);
   }
 
   void grow() {
