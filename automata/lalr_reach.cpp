@@ -91,40 +91,40 @@ void LalrFuture::find_below() {
 
 // Once all is settled, pops of old nodes are final: new nodes use old ones, never the other way.
 bool LalrFuture::reaches_end(std::uint32_t control, StackId stack) {
+  enum class Reply : std::uint8_t { Asked, No, Yes };
   questions_.clear();
-  // The answer when it is at hand; otherwise the question is put on the list.
-  const auto ask = [&](std::uint32_t asked, StackId at) -> std::optional<bool> {
-    if (at == LalrMachine::kNoStack) return false;
+  // The reply when it is at hand; otherwise the question is put on the list.
+  const auto ask = [&](std::uint32_t asked, StackId at) {
+    if (at == LalrMachine::kNoStack) return Reply::No;
     const std::uint64_t key = (std::uint64_t{asked} << 32) | at;
-    if (const std::uint32_t* const known = reached_.find(key)) return *known != 0;
+    if (const std::uint32_t* const known = reached_.find(key))
+      return *known != 0 ? Reply::Yes : Reply::No;
     const std::uint32_t index = node(asked, machine_.top(at));
     saturate();
     if (nodes_[index].ends) {
       reached_.try_emplace(key, 1);
-      return true;
+      return Reply::Yes;
     }
     questions_.push_back({key, machine_.below(at), index, 0});
-    return std::nullopt;
+    return Reply::Asked;
   };
-  std::optional<bool> answer = ask(control, stack);
+  Reply reply = ask(control, stack);
   while (!questions_.empty()) {
     Question& question = questions_.back();
     Node& node = nodes_[question.node];
     const auto pops = static_cast<std::uint32_t>(node.pops.size());
-    if (answer == true && question.tried > 0)
+    if (reply == Reply::Yes && question.tried > 0)
       node.likely = (node.likely + question.tried - 1) % pops;
-    if (answer == true || question.tried == pops) {
-      answer = answer == true;
-      reached_.try_emplace(question.key, *answer ? 1 : 0);
+    if (reply == Reply::Yes || question.tried == pops) {
+      if (reply == Reply::Asked) reply = Reply::No;
+      reached_.try_emplace(question.key, reply == Reply::Yes ? 1 : 0);
       questions_.pop_back();
-      if (!*answer && !questions_.empty()) answer.reset();
       continue;
     }
     const std::uint32_t next = node.pops[(node.likely + question.tried++) % pops];
-    answer = ask(next, question.below);
-    if (answer == false) answer.reset();
+    reply = ask(next, question.below);
   }
-  return answer == true;
+  return reply == Reply::Yes;
 }
 
 }  // namespace grammaton
