@@ -261,6 +261,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, Rests rests, bool 
   };
   const auto take_inside = [&](const Visit& at, const Letters& letters) {
     const Trie::Node& here = trie.node(at.node);
+    if (letters.has(Letters::kMalformed)) return false;
     if (region_credit > 0) {
       const std::uint32_t kept = kept_characters(at, letters);
       if (kept >= trie.characters_below(at.node)) {

@@ -185,7 +185,8 @@ class LetterRegions {
   LetterRegions(TermStore& store, const Letters& wanted, std::uint32_t longest, bool deep)
       : store_(store), wanted_(wanted), longest_(longest), deep_(deep) {}
   // So many of these letters, at most `characters`, lead from the term to some other, whichever
-  // they are; fewer where terms are many.
+  // they are; fewer where terms are many. Of a subtree inside a character, which none begins, it
+  // says nothing: its letters are malformed.
   std::uint32_t kept(Term t, const Letters& letters, std::uint32_t characters);
   struct Keeping {
     Letters letters;

@@ -32,6 +32,9 @@ def vocabulary() -> Vocabulary:
         cut = chooser.choice((0, 0, 0, 0, 1, 2))
         tokens.add(text[chooser.choice((0, 0, 0, 0, 1)) : len(text) - cut] or text)
     tokens |= {b"ab\xc3cd", b"a\xff", b"\xe6\xbca", b"z\x80z"}
+    # Inside of characters there are subtrees, too, which no character begins.
+    for first, last in ((0xC0, 0xFF), (0x400, 0x44F), (0x3041, 0x3096), (0x6F00, 0x6F40)):
+        tokens |= {chr(code).encode() for code in range(first, last)}
     return Vocabulary([b"", *sorted(tokens)], eos_token_ids=0)
 
 
