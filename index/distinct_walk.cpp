@@ -19,7 +19,7 @@ MaskBuilder* Walker::end_target(const Groups& groups, MaskBuilder& out) {
   for (const Group& group : groups.items) {
     if (!machine_.token_may_end(group)) continue;
     if (!machine_.is_suspect(group)) return &out;
-    target = &suspects_;
+    target = &suspects();
   }
   return target;
 }

@@ -440,7 +440,7 @@ std::shared_ptr<const LalrStates::LexemeMask> LalrStates::lexeme_mask(Place plac
 
 // For so many bytes more of what is kept; all of it goes at once.
 void LalrStates::make_room(std::size_t bytes) {
-  if (mask_bytes_ + bytes > limits_.frame_cache_bytes) {
+  if (mask_bytes_ + whole_.memory() + bytes > limits_.frame_cache_bytes) {
     masks_.clear();
     rests_.clear();
     whole_.clear();

@@ -19,6 +19,8 @@ namespace grammaton {
 template <typename Value>
 class LalrTops {
  public:
+  static constexpr std::uint32_t kMostRead = 64;  // states
+
   explicit LalrTops(LalrMachine& machine) : machine_(machine) {}
 
   // Whether values are kept for a core: where no core waits for another that waits.
@@ -33,23 +35,27 @@ class LalrTops {
   // Null when there is none; else it tells how far the stack was read. Valid until the next add().
   const Value* find(CoreId core, ContextId context) {
     StackId at = machine_.stack(core);
-    std::uint32_t left = machine_.length(at) + 1;
-    for (std::uint32_t place = root(core, context);; at = machine_.below(at), --left) {
+    const std::uint32_t all = machine_.length(at) + 1;
+    std::uint32_t place = root(core, context);
+    for (std::uint32_t read = 0; read <= kMostRead; ++read, at = machine_.below(at)) {
       if (values_of_[place] != kNone) {
-        machine_.tell_read(left);
+        machine_.tell_read(all - read);
         return &values_[values_of_[place]];
       }
       const std::uint32_t* const next = next_.find(edge(place, at));
       if (next == nullptr) return nullptr;
       place = *next;
     }
+    return nullptr;
   }
 
   // `read`: the length of the stack where reading it stopped, 0 for the bottom.
   void add(CoreId core, ContextId context, std::uint32_t read, Value value) {
     StackId at = machine_.stack(core);
+    const std::uint32_t all = machine_.length(at) + 1;
+    if (all > read + kMostRead) return;
     std::uint32_t place = root(core, context);
-    for (std::uint32_t left = machine_.length(at) + 1; left > read; --left) {
+    for (std::uint32_t left = all; left > read; --left) {
       const auto [next, is_new] =
           next_.try_emplace(edge(place, at), static_cast<std::uint32_t>(values_of_.size()));
       if (is_new) values_of_.push_back(kNone);

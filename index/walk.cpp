@@ -122,7 +122,7 @@ void Walker::walk(const Trie& trie, std::uint32_t node, std::size_t level, Filte
   const Trie::Node& here = trie.node(node);
   if (here.child_begin == here.child_end || given_up()) return;
   if (levels_[level].cut)
-    set_entries(trie.entries(here.entry_end, here.subtree_entry_end), suspects_);
+    set_entries(trie.entries(here.entry_end, here.subtree_entry_end), suspects());
   if (!filter.open()) {
     const Trie::ItemRange items = trie.items(node);
     if (items.low > filter.high || items.high < filter.low) return;
@@ -315,8 +315,10 @@ void Walker::add_known(Place place, SetId parents, std::size_t level, MaskBuilde
     return;
   }
   Part part(*this, out, false);
+  const std::uint64_t suspected = suspected_;
   walk_parents(place, parents, level, {}, part.bits());
   part.join();
+  if (suspected_ != suspected) return;  // more than the mask was found
   FinishedMask made = part.bits().finish();
   const std::size_t bytes = made.memory() + (made.base() ? index_.words() * sizeof(Word) : 0);
   if (after_bytes_ + bytes > limits_.mask_cache_bytes) {

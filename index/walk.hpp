@@ -263,10 +263,14 @@ class Walker {
                    const std::vector<Term>& states);
   void leave_out(const KeyPlace& at, std::uint32_t node, Term all, Term out);
   void take_suspects(State state, MaskBuilder& out);
+  MaskBuilder& suspects() {
+    ++suspected_;
+    return suspects_;
+  }
   // Where to set the tokens that end in some groups; null when none may.
   MaskBuilder* end_target(const Groups& groups, MaskBuilder& out);
   MaskBuilder& target_of(const Group& group, MaskBuilder& out) {
-    return store_.remembers() && machine_.is_suspect(group) ? suspects_ : out;
+    return store_.remembers() && machine_.is_suspect(group) ? suspects() : out;
   }
   bool apply_beside(Place place, const Group& group, std::size_t level, bool blank,
                     MaskBuilder& out);
@@ -341,9 +345,10 @@ class Walker {
   std::uint64_t checked_at_ = 0;  // nodes of it after which bounds are looked at
   static constexpr std::uint64_t kUnbounded64 = ~std::uint64_t{0};
   std::uint64_t work_end_ = kUnbounded64;
-  std::uint64_t listed_ = 0;  // remainders, in all frames without calls
-  bool blank_ = true;         // it has no bits yet
-  MaskBuilder suspects_;      // tokens to be tried one by one
+  std::uint64_t listed_ = 0;     // remainders, in all frames without calls
+  bool blank_ = true;            // it has no bits yet
+  MaskBuilder suspects_;         // tokens to be tried one by one
+  std::uint64_t suspected_ = 0;  // how often some were
   bool by_text_ = false;
   std::deque<Groups> levels_;
   std::deque<MaskBuilder> scratch_;

@@ -179,3 +179,35 @@ def test_sequences_after_many_values_begin_anew() -> None:
     fork = long.fork()
     assert not fork.accept_bytes(b',"second"')
     assert not constraint.matcher().fork().accept_bytes(b'"a","a"')
+
+
+@pytest.mark.parametrize(
+    ("schema", "begins", "ends", "last"),
+    [
+        (
+            {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+            *('["', '",', '","x'),
+        ),
+        (
+            {"type": "object", "minProperties": 2, "additionalProperties": {"type": "string"}},
+            *('{"', '":"', '":"","x'),
+        ),
+    ],
+)
+def test_tokens_over_two_values_are_tried_in_every_mask(
+    schema: dict[str, object], begins: str, ends: str, last: str
+) -> None:
+    """What follows a value is kept for later masks where it is much; the tokens that the text so
+    far decides about are not in it."""
+    source = random.Random(1)
+    texts = {ends + "".join(source.choices('abcdefgh1 ,{}[]"', k=6)) for _ in range(3_000)}
+    tokens = [b"", *(bytes([b]) for b in range(256)), *sorted(map(str.encode, {*texts, last}))]
+    vocabulary = Vocabulary(tokens, eos_token_ids=0)
+    matcher = compile(Grammar.from_json_schema(schema), vocabulary).matcher()
+    assert matcher.accept_bytes(begins.encode())
+    for letter in "abc":
+        assert matcher.accept_bytes(letter.encode())
+        allowed = mask_to_ids(matcher.mask())
+        assert tokens.index(last.encode()) in allowed
+        for token in source.sample(range(257, len(tokens)), 300):
+            assert (token in allowed) == (matcher.validate([token]) == 1), tokens[token]

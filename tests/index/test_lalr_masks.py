@@ -239,3 +239,20 @@ def test_what_is_left_after_a_terminal_is_known_before_the_first_text() -> None:
             assert (i in mask) == grammar.accepts_prefix(prefix + tokens[i]), prefix + tokens[i]
         assert matcher.accept_bytes(text)
         prefix += text
+
+
+def test_nested_brackets_take_little_memory() -> None:
+    """Their masks are read from the stack down to its bottom, which is not kept for each depth."""
+    tokens = [*(bytes([byte]) for byte in range(256)), b""]
+    text = 'start: "(" start ")" | "[" start ("," start)* "]" | "x"'
+    grammar = Grammar.from_lark(text, parser="lalr")
+    constraint = compile(grammar, Vocabulary(tokens, eos_token_ids=256))
+    matcher = constraint.matcher()
+    source = random.Random(1)
+    sizes = []
+    for _ in range(2):
+        for _ in range(500):
+            assert mask_to_ids(matcher.mask()) == {*b"([x"}
+            assert matcher.accept_bytes(source.choice((b"(", b"[", b"[x,")))
+        sizes.append(constraint.memory_bytes)
+    assert sizes[1] - sizes[0] < 2_000_000
