@@ -180,8 +180,8 @@ void Walker::check_work() {
   checked_at_ = std::min(limits_.max_walk_nodes, visited_ + kNodesBetween);
 }
 
-FinishedMask Walker::mask_within_bound(State state, const std::string& where) {
-  const WorkBound bound(*this);
+FinishedMask Walker::mask_within_bound(State state, const std::string& where, std::uint64_t times) {
+  const WorkBound bound(*this, times);
   try {
     return mask(state);
   } catch (const OutOfWork& fault) {

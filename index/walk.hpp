@@ -201,7 +201,7 @@ class Walker {
   void try_states(Term start);
   bool has_room(Rehearsal& work) const;
   void rehearse_term(Rehearsal& work, Term t);
-  void rehearse_state(Rehearsal& work, State state);
+  void rehearse_state(Rehearsal& work, State state, std::uint64_t times);
   std::uint64_t shape(std::span<const Group> groups);
   std::uint64_t shape(SetId parents, unsigned depth);
   Term shape_of(Term t);
@@ -319,7 +319,7 @@ class Walker {
   }
   class WorkBound;
   struct OutOfWork;
-  FinishedMask mask_within_bound(State state, const std::string& where);
+  FinishedMask mask_within_bound(State state, const std::string& where, std::uint64_t times = 1);
   State after(State state, std::string_view text);
   std::string_view some_token(const FinishedMask& mask, bool longest);
   Groups& groups_at(std::size_t level);

@@ -1,4 +1,4 @@
-// A bound on the work of one mask, in force while it lives.
+// A bound on the work of one mask, in force while it lives: so many times max_mask_work.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ struct Walker::OutOfWork : LimitFault {
 
 class Walker::WorkBound {
  public:
-  explicit WorkBound(Walker& walker) : walker_(walker) {
+  explicit WorkBound(Walker& walker, std::uint64_t times = 1) : walker_(walker) {
     const std::uint64_t most = walker_.limits_.max_mask_work;
-    if (most != 0) walker_.work_end_ = walker_.work() + most;
+    if (most != 0) walker_.work_end_ = walker_.work() + most * times;
     walker_.begin_counting();
   }
   ~WorkBound() {
