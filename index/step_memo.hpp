@@ -40,7 +40,7 @@ class StepMemo {
   static constexpr std::uint32_t kFree = 0xFFFFFFFF;  // no token id: those fit into a mask
   static constexpr std::size_t kPlaces = 4;
   static constexpr std::size_t kFewSteps = 128;
-  static constexpr std::size_t kMostSteps = 65'536;  // 1.5 MB
+  static constexpr std::size_t kMostSteps = 131'072;  // 3 MB
   struct Step {
     std::uint64_t state = 0;
     std::uint64_t next = 0;
