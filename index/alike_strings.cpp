@@ -142,6 +142,12 @@ struct Walker::AlikeStrings {
 
 namespace {
 
+// What a term is the intersection of.
+std::vector<Term> factors(const TermStore& store, Term t) {
+  if (store.node(t).kind != Kind::Intersect) return {t};
+  return {store.operands(t).begin(), store.operands(t).end()};
+}
+
 // What is any text, or what follows the beginning of a character in it.
 bool is_domain(TermStore& store, Term t) {
   while (store.node(t).kind == Kind::Concat) {
@@ -231,10 +237,7 @@ std::optional<Atoms> Walker::AlikeStrings::bit_of(Term atom) {
 // Finds the atoms and the products of them; false where they are too many, or can't be told.
 bool Walker::AlikeStrings::settle() {
   for (const Term text : texts) {
-    std::vector<Term> parts{text};
-    if (store.node(text).kind == Kind::Intersect)
-      parts.assign(store.operands(text).begin(), store.operands(text).end());
-    for (const Term part : parts) {
+    for (const Term part : factors(store, text)) {
       if (store.node(part).kind == Kind::Complement) continue;
       if (!is_domain(store, part)) {
         if (!bit_of(part)) return false;
@@ -257,10 +260,7 @@ bool Walker::AlikeStrings::settle() {
 bool Walker::AlikeStrings::add_product(Term text) {
   Product product;
   bool in_domain = false;
-  std::vector<Term> parts{text};
-  if (store.node(text).kind == Kind::Intersect)
-    parts.assign(store.operands(text).begin(), store.operands(text).end());
-  for (const Term part : parts) {
+  for (const Term part : factors(store, text)) {
     const Node n = store.node(part);
     if (n.kind == Kind::Complement) {
       const auto [found, fresh] = parts_.try_emplace(n.a);

@@ -2,11 +2,10 @@
 //
 // A step goes byte by byte and enters rules on the way, a microsecond or two each; in generation
 // the same states are left by the same tokens again and again, by every sequence on a constraint.
-// So the last steps are remembered, in a table that grows with what it is asked to keep. A place of
-// it holds one step, the latest one that belongs there: nothing has to be evicted.
+// So steps are remembered, in a table that grows with what it is asked to keep. A step has four
+// places in a row; where all are taken, the first one's step goes.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -19,8 +18,10 @@ class StepMemo {
  public:
   // Null when the step is not known.
   const std::uint64_t* find(std::uint64_t state, std::uint32_t token) const {
-    for (std::size_t i = 0; i < kPlaces && !steps_.empty(); ++i) {
-      const Step& step = steps_[place(state, token, i)];
+    if (steps_.empty()) return nullptr;
+    const std::uint64_t hash = mix64(state, token);
+    for (std::size_t i = 0; i < kPlaces; ++i) {
+      const Step& step = steps_[place(hash, i)];
       if (step.token == token && step.state == state) return &step.next;
     }
     return nullptr;
@@ -28,10 +29,11 @@ class StepMemo {
 
   void keep(std::uint64_t state, std::uint32_t token, std::uint64_t next) {
     if (kept_ >= steps_.size() / 2 && steps_.size() < kMostSteps) grow();
+    const std::uint64_t hash = mix64(state, token);
     std::size_t i = 0;
-    while (i < kPlaces && steps_[place(state, token, i)].token != kFree) ++i;
+    while (i < kPlaces && steps_[place(hash, i)].token != kFree) ++i;
     if (i < kPlaces) ++kept_;
-    steps_[place(state, token, i % kPlaces)] = {state, next, token};
+    steps_[place(hash, i % kPlaces)] = {state, next, token};
   }
 
   std::size_t memory() const { return steps_.capacity() * sizeof(Step); }
@@ -47,8 +49,8 @@ class StepMemo {
     std::uint32_t token = kFree;
   };
 
-  std::size_t place(std::uint64_t state, std::uint32_t token, std::size_t i) const {
-    return (static_cast<std::size_t>(mix64(state, token)) + i) & (steps_.size() - 1);
+  std::size_t place(std::uint64_t hash, std::size_t i) const {
+    return (static_cast<std::size_t>(hash) + i) & (steps_.size() - 1);
   }
 
   void grow() {

@@ -1,8 +1,6 @@
 // A bound on the work of one mask, in force while it lives: so many times max_mask_work.
 #pragma once
 
-#include <string>
-
 #include "index/walk.hpp"
 
 namespace grammaton {
