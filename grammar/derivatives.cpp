@@ -32,6 +32,7 @@ std::uint32_t TermStore::intern_map(const std::array<std::uint8_t, 256>& of) {
   map.of = of;
   for (unsigned b = 0; b < 256; ++b) {
     if (of[b] != 0) map.live.add(b);
+    if (b == 0 || of[b] != of[b - 1]) map.runs.add(b);
   }
   maps_.push_back(map);
   map_lookup_.insert(h, index);
@@ -88,9 +89,13 @@ Row TermStore::make_sparse_row(std::span<const std::pair<unsigned, Term>> target
     // Not interned with the others: their hash is of 256 bytes, and few have so few live ones.
     map = static_cast<std::uint32_t>(maps_.size());
     ClassMap& made = maps_.emplace_back();
+    made.runs.add(0);
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      made.of[targets[i].first] = classes[i];
-      made.live.add(targets[i].first);
+      const unsigned byte = targets[i].first;
+      made.of[byte] = classes[i];
+      made.live.add(byte);
+      made.runs.add(byte);
+      if (byte != 255) made.runs.add(byte + 1);
     }
     sparse_map_lookup_.insert(h, map);
   }

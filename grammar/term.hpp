@@ -135,6 +135,7 @@ using CodeRanges = std::vector<CodeRange>;
 struct ClassMap {
   std::array<std::uint8_t, 256> of{};
   ByteSet live;
+  ByteSet runs;  // where runs of one class begin: 0 and others
 };
 
 struct Row {
