@@ -53,6 +53,10 @@ class Driven:
 class Peer(Protocol):
     """One engine, with its vocabulary built."""
 
+    @property
+    def lookup(self) -> Callable[[Any], Any] | None:
+        """`compile` by the engine's own cache of whole schemas; None where it has none."""
+
     def compile(self, schema: Any) -> Any:
         """Makes a fresh constraint; raises `Refused`."""
 
@@ -70,9 +74,11 @@ class Grammaton:
     """This library."""
 
     def __init__(self, tokens: list[bytes], special: dict[str, int], compact: bool) -> None:
-        from grammaton import Grammar, Vocabulary, compile
+        from grammaton import ConstraintCache, Grammar, Vocabulary, compile
 
         self._compile = compile
+        # The schema at hand and a few more: memory is measured as well.
+        self._cache = ConstraintCache(max_bytes=2**22)
         self._parse = Grammar.from_json_schema
         self._whitespace: Literal["compact", "flexible"] = "compact" if compact else "flexible"
         self._vocabulary = Vocabulary(tokens, eos_token_ids=EOS_TOKEN_ID, special_tokens=special)
@@ -87,6 +93,9 @@ class Grammaton:
         except GrammatonError as error:
             raise Refused(str(error)) from error
 
+    def lookup(self, schema: Any) -> Any:
+        return self._cache.get("json_schema", schema, self._vocabulary, whitespace=self._whitespace)
+
     def start(self, constraint: Any, out: Mask) -> Driven:
         matcher = constraint.matcher()
         fill_mask = matcher.fill_mask
@@ -99,6 +108,8 @@ class Grammaton:
 
 class LLGuidance:
     """llguidance through its own buffer-filling call."""
+
+    lookup = None
 
     def __init__(self, tokens: list[bytes], special: dict[str, int], compact: bool) -> None:
         import llguidance
@@ -154,6 +165,7 @@ class XGrammar:
         self._options: dict[str, Any] = (
             {"any_whitespace": False, "separators": (",", ":")} if compact else {}
         )
+        self.lookup = self.compile if jit else None
         info = xgrammar.TokenizerInfo(tokens, vocab_size=len(tokens), stop_token_ids=[EOS_TOKEN_ID])
         # Its cache also keeps whole grammars: with it, a schema is fresh once a vocabulary.
         self._compiler = xgrammar.GrammarCompiler(
@@ -189,6 +201,8 @@ class GLRMask:
     costs.
     """
 
+    lookup = None
+
     def __init__(self, tokens: list[bytes], special: dict[str, int], compact: bool) -> None:
         del special  # no text in `tokens`; an id without text never matches
         if compact:
@@ -222,6 +236,8 @@ class GLRMask:
 
 class Outlines:
     """outlines-core: a schema becomes a regex, the regex an automaton over all tokens."""
+
+    lookup = None
 
     def __init__(self, tokens: list[bytes], special: dict[str, int], compact: bool) -> None:
         del special  # no text in `tokens`
