@@ -19,45 +19,65 @@ const ByteSet kBlank = ByteSet::of(' ');
 }  // namespace
 
 // The longest chain of first calls from `term`: a body ranks below every term that calls it first.
+// Bodies that are alike at all levels of indentation have the same, without templates on the way.
 std::uint32_t Machine::rank(Term term) {
   if (facts(term).rank != kNone) return facts(term).rank;
   struct Place {
     Term term;
     std::size_t next_call;
     std::uint32_t rank;
+    bool templates;
   };
-  std::vector<Place> path{{term, 0, 0}};
+  const auto at_levels = [&](Rule rule) -> std::uint32_t& {
+    if (rule >= ranks_at_levels_.size()) ranks_at_levels_.resize(rule + 1, kNone);
+    return ranks_at_levels_[rule];
+  };
+  std::vector<Place> path{{term, 0, 0, false}};
   for (;;) {
     Place& here = path.back();
     if (here.next_call < store_.first_calls(here.term).size()) {
-      const FirstCall call = store_.first_calls(here.term)[here.next_call++];
+      const FirstCall call = store_.first_calls(here.term)[here.next_call];
       if (call.rule == kDistinct) {  // a regular body
         here.rank = std::max(here.rank, 1u);
+        ++here.next_call;
+        continue;
+      }
+      const bool alike = store_.alike_at_levels(call.rule, call.param);
+      if (alike && at_levels(call.rule) != kNone) {
+        here.rank = std::max(here.rank, at_levels(call.rule) + 1);
+        ++here.next_call;
         continue;
       }
       const Term body = store_.body(call.rule, call.param);
       if (facts(body).rank == kNone) {
-        path.push_back({body, 0, 0});
-      } else {
-        here.rank = std::max(here.rank, facts(body).rank + 1);
+        path.push_back({body, 0, 0, false});  // and come back
+        continue;
       }
+      const bool templates =
+          store_.rule_info(call.rule).is_template || facts(body).rank_has_templates;
+      here.rank = std::max(here.rank, facts(body).rank + 1);
+      here.templates = here.templates || templates;
+      if (alike && !templates) at_levels(call.rule) = facts(body).rank;
+      ++here.next_call;
       continue;
     }
-    const std::uint32_t found = here.rank;
-    facts(here.term).rank = found;
+    const Place found = path.back();
+    facts(found.term).rank = found.rank;
+    facts(found.term).rank_has_templates = found.templates;
     path.pop_back();
-    if (path.empty()) return found;
-    path.back().rank = std::max(path.back().rank, found + 1);
+    if (path.empty()) return found.rank;
   }
 }
 
 // The bytes that a term can begin with: those of its row and of what it calls, no term of which
-// begins with itself.
+// begins with itself. What is called at a level of indentation is not instantiated where it is
+// known for another one, unless it tells them apart: a line may go on at eight levels.
 const ByteSet& Machine::first_bytes(Term term, Reading reading) {
   const bool loose = reading == Reading::Loose;
-  const auto known = [&](Term t) -> std::uint32_t& { return facts(t).first_bytes[loose ? 1 : 0]; };
+  const std::size_t kind = loose ? 1 : 0;
+  const auto known = [&](Term t) -> std::uint32_t& { return facts(t).first_bytes[kind]; };
   if (known(term) != kNone) {
-    if (!loose && facts(term).begins_by_level) ++levels_told_;
+    if (facts(term).begins_by_level[kind]) ++levels_told_;
     return first_bytes_[known(term)];
   }
   struct Place {
@@ -71,41 +91,62 @@ const ByteSet& Machine::first_bytes(Term term, Reading reading) {
     const bool any = loose && store_.has(t, kStepwise);
     path.push_back({t, 0, any ? kAnyByte : store_.class_map(store_.row(t)).live});
   };
+  const auto at_levels = [&](Rule rule) -> std::uint32_t& {
+    if (rule >= first_bytes_at_levels_.size())
+      first_bytes_at_levels_.resize(rule + 1, {kNone, kNone});
+    return first_bytes_at_levels_[rule][kind];
+  };
   enter(term);
   for (;;) {
     Place& here = path.back();
     if (here.next_call < store_.first_calls(here.term).size()) {
-      const FirstCall call = store_.first_calls(here.term)[here.next_call++];
+      const FirstCall call = store_.first_calls(here.term)[here.next_call];
       if (call.rule == kDistinct || (loose && store_.rule_info(call.rule).is_template)) {
         here.bytes = kAnyByte;
+        ++here.next_call;
         continue;
       }
       if (is_blank_margin(call.rule)) {
         here.bytes = here.bytes | kBlank;
+        ++here.next_call;
         continue;
       }
-      here.by_level = here.by_level || store_.tells_level(call.rule, call.param);
+      const bool alike = store_.alike_at_levels(call.rule, call.param);
+      if (alike && at_levels(call.rule) != kNone) {
+        here.bytes = here.bytes | first_bytes_[at_levels(call.rule)];
+        ++here.next_call;
+        continue;
+      }
       const Term body = store_.body(call.rule, call.param);
       if (known(body) == kNone) {
-        enter(body);
-      } else {
-        here.bytes = here.bytes | first_bytes_[known(body)];
-        here.by_level = here.by_level || facts(body).begins_by_level;
+        enter(body);  // and come back
+        continue;
       }
+      const bool by_level = facts(body).begins_by_level[kind];
+      here.bytes = here.bytes | first_bytes_[known(body)];
+      here.by_level = here.by_level || by_level || store_.tells_level(call.rule, call.param);
+      if (alike && !by_level) at_levels(call.rule) = known(body);
+      ++here.next_call;
       continue;
     }
     const Place found = path.back();
     path.pop_back();
     known(found.term) = static_cast<std::uint32_t>(first_bytes_.size());
     first_bytes_.push_back(found.bytes);
-    if (!loose) facts(found.term).begins_by_level = found.by_level;
-    if (path.empty()) {
-      if (!loose && found.by_level) ++levels_told_;
-      return first_bytes_.back();
-    }
-    path.back().bytes = path.back().bytes | found.bytes;
-    path.back().by_level = path.back().by_level || found.by_level;
+    facts(found.term).begins_by_level[kind] = found.by_level;
+    if (!path.empty()) continue;
+    if (found.by_level) ++levels_told_;
+    return first_bytes_.back();
   }
+}
+
+const ByteSet& Machine::first_bytes_of(const FirstCall& call, Reading reading) {
+  const std::size_t kind = reading == Reading::Loose ? 1 : 0;
+  if (call.rule < first_bytes_at_levels_.size() &&
+      first_bytes_at_levels_[call.rule][kind] != kNone &&
+      store_.alike_at_levels(call.rule, call.param))
+    return first_bytes_[first_bytes_at_levels_[call.rule][kind]];
+  return first_bytes(store_.body(call.rule, call.param), reading);
 }
 
 // A margin without tabs: whatever its width, it begins with a blank.
@@ -117,7 +158,7 @@ bool Machine::is_blank_margin(Rule rule) const {
 bool Machine::may_begin(const FirstCall& call, const ByteSet& next) {
   if (call.rule == kDistinct || store_.rule_info(call.rule).is_template) return true;
   if (is_blank_margin(call.rule)) return !(kBlank & next).empty();
-  return may_begin(store_.body(call.rule, call.param), next);
+  return !(first_bytes_of(call, Reading::Loose) & next).empty();
 }
 
 void Machine::close(Groups& groups, const ByteSet* next) {

@@ -103,6 +103,7 @@ class Machine {
   bool may_begin(Term term, const ByteSet& next) {
     return !(first_bytes(term, Reading::Loose) & next).empty();
   }
+  bool may_begin(const FirstCall& call, const ByteSet& next);
   // One byte from closed groups; `out` is not closed. Groups that die are left out.
   void step(const Groups& closed, unsigned byte, Groups& out);
   // Many bytes at once (TermStore::leap). False when they have to be taken one by one.
@@ -170,11 +171,12 @@ class Machine {
   // What a machine knows of a term that can begin with a call, or end a frame.
   struct TermFacts {
     std::uint32_t rank = kNone;  // above the ranks of the bodies it calls first
-    Term absorbed = kNone;       // see absorbed()
+    bool rank_has_templates = false;
+    Term absorbed = kNone;  // see absorbed()
     // Its index among many groups, in the round (below) that found it.
     std::pair<std::uint32_t, std::uint32_t> place{0, 0};
     std::array<std::uint32_t, 2> first_bytes{kNone, kNone};  // by Reading: an index
-    bool begins_by_level = false;                            // the exact ones tell levels apart
+    std::array<bool, 2> begins_by_level{false, false};       // these tell levels apart
   };
 
   struct TextLink {
@@ -198,7 +200,7 @@ class Machine {
   void pop_closed(SetId set, Groups& out);
   void close(Groups& groups, const ByteSet* next);
   void close_calls(Groups& groups, const ByteSet* next);
-  bool may_begin(const FirstCall& call, const ByteSet& next);
+  const ByteSet& first_bytes_of(const FirstCall& call, Reading reading);
   bool is_blank_margin(Rule rule) const;
   Popped popped(SetId set);
   Popped gather(SetId set);
@@ -221,6 +223,9 @@ class Machine {
   std::vector<Group> popped_groups_;
   std::vector<TermFacts> term_facts_;
   std::vector<ByteSet> first_bytes_;
+  std::vector<std::uint32_t> ranks_at_levels_;  // of bodies that are alike at all, by rule
+  // Of such bodies, by rule and Reading: indices of first_bytes_.
+  std::vector<std::array<std::uint32_t, 2>> first_bytes_at_levels_;
   std::vector<TextLink> texts_{TextLink{kNoText, 0}};
   InternTable text_lookup_;
   std::uint64_t values_read_ = 0;

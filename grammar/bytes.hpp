@@ -49,6 +49,11 @@ struct ByteSet {
     for (unsigned i = 0; i < 4; ++i) r.words[i] = words[i] | o.words[i];
     return r;
   }
+  ByteSet without(const ByteSet& o) const {
+    ByteSet r;
+    for (unsigned i = 0; i < 4; ++i) r.words[i] = words[i] & ~o.words[i];
+    return r;
+  }
   ByteSet operator&(const ByteSet& o) const {
     ByteSet r;
     for (unsigned i = 0; i < 4; ++i) r.words[i] = words[i] & o.words[i];

@@ -117,6 +117,12 @@ class TermStore {
   const Levelless& without_levels(Term t);
   // Whether the body of a call tells one level of indentation from another.
   bool tells_level(Rule rule, Param param);
+  // Whether the body of a call is the same at every level but for the levels in it.
+  bool alike_at_levels(Rule rule, Param param) const {
+    const RuleInfo& info = rules_[rule];
+    return info.inherits && !info.is_margin && !info.is_template && !has_other_margins_ &&
+           is_level(param);
+  }
   // The body of a call; instantiates templates on first use.
   Term body(Rule rule, Param param);
 

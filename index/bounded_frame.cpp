@@ -364,7 +364,8 @@ bool Walker::apply_bounded(Place place, const Group& group, std::size_t level, b
   const SetId after =
       leaves || bounds.longest ? machine_.push(form.rest, group.parents) : Machine::kEmptySet;
   // Those end early where what follows begins with what the frame could go on with.
-  if (bounds.longest && goes_on(store_.class_map(store_.row(form.meter)).live, after, level))
+  if (bounds.longest &&
+      !wanted(store_.class_map(store_.row(form.meter)).live, after, level).empty())
     walk_plainly(*bounds.longest, group, level, {form.high + 1, kUnbounded}, out);
   if (leaves) {
     walk_after(*mask, {place, form.reference, &form}, after, level, {form.low, form.high}, out);

@@ -199,8 +199,11 @@ State Constraint::accept(State state, std::uint32_t token) {
     if (index_->is_eos(token)) return is_complete(state) ? kFinished : kRejected;
     if (!index_->matches_text(token)) return kRejected;
   }
-  const Hold hold(*this);
-  if (const State* const known = steps_.find(state, token)) return *known;
+  Hold hold(*this);
+  if (const State* const known = steps_.find(state, token)) {
+    hold.nothing_grew();
+    return *known;
+  }
   const State next = take(state, token);
   if (next != kRejected) steps_.keep(state, token, next);
   return next;

@@ -98,13 +98,17 @@ class Constraint {
   class Hold {
    public:
     explicit Hold(Constraint& constraint) : constraint_(constraint), lock_(constraint.mutex_) {}
-    ~Hold() { constraint_.measure(); }
+    ~Hold() {
+      if (grown_) constraint_.measure();
+    }
+    void nothing_grew() { grown_ = false; }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
 
    private:
     Constraint& constraint_;
     const std::scoped_lock<std::mutex> lock_;
+    bool grown_ = true;
   };
   void measure();
   std::shared_ptr<const FinishedMask> make_mask(State state);

@@ -121,7 +121,7 @@ bool Walker::apply_counted(Place place, const Group& group, std::size_t level, M
   if (mask == nullptr || !mask->counts) return false;
   const bool leaves = mask->rest || !mask->exits.empty() || !mask->left_out.empty();
   const SetId parents = leaves ? machine_.push(form.rest, group.parents) : Machine::kEmptySet;
-  if ((form.calls || form.wide) && goes_on(mask->left_out, parents, level)) return false;
+  if ((form.calls || form.wide) && !wanted(mask->left_out, parents, level).empty()) return false;
   ++stats_.counted;
   blank_ = false;
   const ItemCounts& counts = *mask->counts;

@@ -109,10 +109,25 @@ void MaskBuilder::add(const FinishedMask& part) {
   join(part.base_, part.fleeting_);
 }
 
-FinishedMask MaskBuilder::finish() {
-  FinishedMask mask;
-  found_.clear();
+FinishedMask MaskBuilder::finish(Use use) {
   const std::size_t most = words_.size() * 2 / kMostDifferent;
+  find_differences(most);
+  const bool near = found_.size() <= most;
+  if (!near || (use == Use::Written && base_ && !shared_->holds(base_))) {
+    for (std::size_t i = 0; i < words_.size(); ++i) word(i);
+    base_ = shared_->like(words_, most, near ? base_ : nullptr);
+    fleeting_ = true;
+    find_differences(most);
+  }
+  FinishedMask mask;
+  mask.base_ = base_;
+  mask.fleeting_ = fleeting_;
+  mask.differences_.assign(found_.begin(), found_.end());
+  return mask;
+}
+
+void MaskBuilder::find_differences(std::size_t most) {
+  found_.clear();
   each_touched([&](std::size_t i) {
     const Word different = words_[i] ^ (base_ ? base_[i] : 0);
     for (unsigned half = 0; half < 2 && found_.size() <= most; ++half) {
@@ -122,16 +137,6 @@ FinishedMask MaskBuilder::finish() {
                         static_cast<std::uint32_t>(words_[i] >> shift)});
     }
   });
-  if (found_.size() <= most) {
-    mask.base_ = base_;
-    mask.fleeting_ = fleeting_;
-    mask.differences_.assign(found_.begin(), found_.end());
-  } else {
-    for (std::size_t i = 0; i < words_.size(); ++i) word(i);
-    mask.base_ = copy_bits(words_);
-    mask.fleeting_ = true;
-  }
-  return mask;
 }
 
 }  // namespace grammaton

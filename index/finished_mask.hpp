@@ -48,7 +48,7 @@ class FinishedMask {
   friend class MaskBuilder;
 
   Bits base_;
-  bool fleeting_ = false;                // the base was made for this mask
+  bool fleeting_ = false;                // the base was made for a mask like this
   std::vector<Difference> differences_;  // in order
 };
 
@@ -68,7 +68,9 @@ class MaskBuilder {
   void add(const MaskBuilder& part, const Bits& within);
   void add(const FinishedMask& part);
   void clear();
-  FinishedMask finish();
+  // What for: to be added to others, or to be written out, after which it is not added to any.
+  enum class Use : std::uint8_t { Added, Written };
+  FinishedMask finish(Use use = Use::Added);
   bool has(std::uint32_t i) const { return ((value(i / 64) >> (i % 64)) & 1) != 0; }
   // Calls `visit` with every bit that is set.
   template <typename Visit>
@@ -103,11 +105,13 @@ class MaskBuilder {
     }
   }
 
+  // Puts the words that differ from the base into found_, as far as one more than `most`.
+  void find_differences(std::size_t most);
   // Adds bits, but for the words in apart_: those get the value that is there.
   void join(const Bits& bits, bool fleeting);
 
   Bits base_;                  // the words that are not touched
-  bool fleeting_ = false;      // it was made for one mask
+  bool fleeting_ = false;      // it was made for a mask
   std::vector<Word> words_;    // the others; the rest of it is of no meaning
   std::vector<Word> touched_;  // a bit a word
   SharedBits* shared_;

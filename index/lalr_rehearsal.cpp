@@ -101,16 +101,19 @@ void LalrStates::rehearse_cores() {
       queue.push_back(core);
   };
   const auto begun = thread_time();
+  std::size_t made = 0;
   const auto has_room = [&] {
-    return whole_.size() < kMostCores && thread_time() - begun < kLongestCores &&
+    return made < kMostCores && thread_time() - begun < kLongestCores &&
            machine_.stack_count() + machine_.core_count() < limits_.max_frames / kRehearsalPart;
   };
   const auto rehearse_one = [&](CoreId core) {
-    if (!whole_.takes(core) || whole_.find(core, 0) != nullptr) return false;
+    const Trie& trie = index_.trie();
+    if (!known_.takes(core) || known_.find(trie.uid(), core, 0) != nullptr) return false;
     visited_ = 0;
     scratch_used_ = 0;
     MaskBuilder& out = take_scratch();
-    add_whole(core, 0, out);
+    add_known(trie, core, 0, out);
+    ++made;
     return true;
   };
   for (std::size_t i = 0; i < fresh.size() && has_room(); ++i) {

@@ -10,6 +10,8 @@ namespace {
 
 // Smaller subtrees are walked at once: a lexeme mask costs about as much.
 constexpr std::uint32_t kShortLexeme = 192;
+// What a trie of so many nodes is for a core is kept.
+constexpr std::uint32_t kLeastKept = 12;
 // Groups with fewer tokens than one in this many words are kept as a list.
 constexpr std::size_t kSparse = 8;
 
@@ -295,7 +297,7 @@ LalrStates::LalrStates(std::shared_ptr<const LalrSource> source, TokenIndex& ind
       limits_(limits),
       machine_(std::move(source), index.spelling(), limits),
       future_(machine_),
-      whole_(machine_) {
+      known_(machine_) {
   if (!future_.viable(machine_.core(machine_.start()), 0)) {
     throw UnsatisfiableFault(
         "Lark parses no text at all with this grammar, or none that the vocabulary can spell");
@@ -342,7 +344,7 @@ std::string LalrStates::forced_bytes(SetId state, std::size_t most) {
 }
 
 std::size_t LalrStates::memory() const {
-  return machine_.memory() + future_.memory() + whole_.memory() + mask_bytes_;
+  return machine_.memory() + future_.memory() + known_.memory() + mask_bytes_;
 }
 
 // --- masks ---
@@ -356,7 +358,7 @@ FinishedMask LalrStates::mask(SetId state) {
   if (machine_.ends(core)) {
     for (const std::uint32_t id : index_.eos()) out.set(id);
   }
-  return out.finish();
+  return out.finish(MaskBuilder::Use::Written);
 }
 
 MaskBuilder& LalrStates::take_scratch() {
@@ -376,28 +378,27 @@ void LalrStates::count_node() {
 // Sets the tokens below `node` that are allowed from the core.
 void LalrStates::walk(Place place, CoreId core, ContextId context, MaskBuilder& out) {
   if (core == LalrMachine::kDeadCore) return;
-  const bool is_whole = &place.trie == &index_.trie() && place.node == Trie::kRoot;
-  if (is_whole && whole_.takes(core)) {
-    add_whole(core, context, out);
+  if (place.node == Trie::kRoot && place.trie.size() >= kLeastKept && known_.takes(core)) {
+    add_known(place.trie, core, context, out);
   } else {
     walk_anew(place, core, context, out);
   }
 }
 
-void LalrStates::add_whole(CoreId core, ContextId context, MaskBuilder& out) {
-  if (const FinishedMask* const known = whole_.find(core, context)) {
+void LalrStates::add_known(const Trie& trie, CoreId core, ContextId context, MaskBuilder& out) {
+  if (const FinishedMask* const known = known_.find(trie.uid(), core, context)) {
     out.add(*known);
     return;
   }
   MaskBuilder& part = take_scratch();
   const std::uint32_t outer = machine_.begin_reading();
-  walk_anew({index_.trie(), Trie::kRoot}, core, context, part);
+  walk_anew({trie, Trie::kRoot}, core, context, part);
   const std::uint32_t read = machine_.end_reading(outer);
   out.add(part);
   FinishedMask made = part.finish();
   --scratch_used_;
   make_room(made.memory() + (made.base() ? index_.words() * sizeof(Word) : 0));
-  whole_.add(core, context, read, std::move(made));
+  known_.add(trie.uid(), core, context, read, std::move(made));
 }
 
 void LalrStates::walk_anew(Place place, CoreId core, ContextId context, MaskBuilder& out) {
@@ -440,10 +441,10 @@ std::shared_ptr<const LalrStates::LexemeMask> LalrStates::lexeme_mask(Place plac
 
 // For so many bytes more of what is kept; all of it goes at once.
 void LalrStates::make_room(std::size_t bytes) {
-  if (mask_bytes_ + whole_.memory() + bytes > limits_.frame_cache_bytes) {
+  if (mask_bytes_ + known_.memory() + bytes > limits_.frame_cache_bytes) {
     masks_.clear();
     rests_.clear();
-    whole_.clear();
+    known_.clear();
     mask_bytes_ = 0;
   }
   mask_bytes_ += bytes;

@@ -9,8 +9,13 @@
 //     tokens of the slot's core;
 //   - nodes where a match has to wait for its look-ahead: these are walked by themselves.
 // It is made by one walk, which takes what letters that lead a lex state back to itself make of a
-// subtree at once, and kept, by (trie, node, lex state, context), so a mask on a new stack
-// costs a few passes over its words and walks of small tries. Small subtrees are walked at once.
+// subtree at once, and kept, by (trie, node, lex state, context). Small subtrees are walked at
+// once.
+//
+// What a core makes of a trie, the vocabulary's or one of what is left of tokens, is kept as well,
+// for all stacks that are alike as far as they were read (lalr_tops.hpp). So a mask on a new stack
+// costs a few passes over its words, what was kept for what follows most lexemes, and walks for
+// the rest: behind a brace that closes a block, say, which reads the stack further down.
 #pragma once
 
 #include <deque>
@@ -105,7 +110,7 @@ class LalrStates : public StateSource {
   }
   void walk(Place place, CoreId core, ContextId context, MaskBuilder& out);
   void walk_anew(Place place, CoreId core, ContextId context, MaskBuilder& out);
-  void add_whole(CoreId core, ContextId context, MaskBuilder& out);
+  void add_known(const Trie& trie, CoreId core, ContextId context, MaskBuilder& out);
   void descend(Place place, CoreId core, ContextId context, MaskBuilder& out);
   void apply(const LexemeMask& mask, Place place, CoreId core, ContextId context, MaskBuilder& out);
   void apply_refused(const LexemeMask& mask, Place place, CoreId core, ContextId context,
@@ -131,7 +136,7 @@ class LalrStates : public StateSource {
   std::deque<MaskBuilder> scratch_;  // of the mask under way and of its parts
   std::size_t scratch_used_ = 0;
   std::unordered_map<MaskKey, std::shared_ptr<const LexemeMask>, MaskKeyHasher> masks_;
-  LalrTops<FinishedMask> whole_;  // of the vocabulary's trie
+  LalrTops<FinishedMask> known_;  // of tries: the vocabulary's, and of what is left of tokens
   // What is left of tokens behind white space, say, is the same in many places.
   std::map<Hash128, std::shared_ptr<const Trie>> rests_;
   std::size_t mask_bytes_ = 0;

@@ -33,10 +33,11 @@ class LalrTops {
   }
 
   // Null when there is none; else it tells how far the stack was read. Valid until the next add().
-  const Value* find(CoreId core, ContextId context) {
+  // `of`: what the value is of, besides.
+  const Value* find(std::uint64_t of, CoreId core, ContextId context) {
     StackId at = machine_.stack(core);
     const std::uint32_t all = machine_.length(at) + 1;
-    std::uint32_t place = root(core, context);
+    std::uint32_t place = root(of, core, context);
     for (std::uint32_t read = 0; read <= kMostRead; ++read, at = machine_.below(at)) {
       if (values_of_[place] != kNone) {
         machine_.tell_read(all - read);
@@ -50,11 +51,11 @@ class LalrTops {
   }
 
   // `read`: the length of the stack where reading it stopped, 0 for the bottom.
-  void add(CoreId core, ContextId context, std::uint32_t read, Value value) {
+  void add(std::uint64_t of, CoreId core, ContextId context, std::uint32_t read, Value value) {
     StackId at = machine_.stack(core);
     const std::uint32_t all = machine_.length(at) + 1;
     if (all > read + kMostRead) return;
-    std::uint32_t place = root(core, context);
+    std::uint32_t place = root(of, core, context);
     for (std::uint32_t left = all; left > read; --left) {
       const auto [next, is_new] =
           next_.try_emplace(edge(place, at), static_cast<std::uint32_t>(values_of_.size()));
@@ -87,8 +88,9 @@ class LalrTops {
   }
 
   // Where the stack has not been read yet.
-  std::uint32_t root(CoreId core, ContextId context) {
-    words_.assign({machine_.lex(core), context});
+  std::uint32_t root(std::uint64_t of, CoreId core, ContextId context) {
+    words_.assign({static_cast<std::uint32_t>(of), static_cast<std::uint32_t>(of >> 32),
+                   machine_.lex(core), context});
     for (std::uint32_t slot = 0; slot < machine_.slots(core); ++slot) {
       const CoreId next = machine_.after_slot(core, slot);
       if (next == LalrMachine::kDeadCore) {
@@ -121,7 +123,7 @@ class LalrTops {
   }
 
   LalrMachine& machine_;
-  ListPool roots_;  // lex state, context, and the cores of slots
+  ListPool roots_;  // `of`, lex state, context, and the cores of slots
   std::vector<std::uint32_t> root_places_;
   FlatMap<std::uint32_t> next_;           // by place and parser state
   std::vector<std::uint32_t> values_of_;  // by place; kNone where there is more to read

@@ -7,6 +7,10 @@
 // constraint, since rules have no name outside of one; the tries of remainders are the
 // vocabulary's.
 //
+// Remainders are of two kinds, as those of other frames (remainders.hpp). Of those that the frame
+// could go on with, only such are listed as begin with a byte that is wanted: after a name and
+// before a comma that may be the last, commas, and no letters.
+//
 // A term that differs from another in the levels of indentation only has the same mask, as long as
 // no margin was entered to find it (grammar/levels.cpp): so a block further in is a block.
 //
@@ -26,18 +30,22 @@ namespace {
 // Remainders of one frame; with more of them it is walked.
 constexpr std::size_t kMostEnds = 4096;
 constexpr std::size_t kRecursiveBytes = 96;  // of a mask that is kept, its tokens apart
+// Sets of bytes that are told apart, with none and all of them.
+constexpr std::size_t kMostWanted = 24;
+constexpr std::uint32_t kAllWanted = 1;
 
 }  // namespace
 
 struct Walker::Ends {
-  Ends(Walker& walker, bool all) : all(all), walker_(walker), outer_(walker.ends_) {
+  Ends(Walker& walker, const ByteSet& wanted)
+      : wanted(wanted), walker_(walker), outer_(walker.ends_) {
     walker.ends_ = this;
   }
   ~Ends() { walker_.ends_ = outer_; }
   Ends(const Ends&) = delete;
   Ends& operator=(const Ends&) = delete;
 
-  bool all;  // remainders that the frame could go on with, too
+  ByteSet wanted;  // remainders that begin so are, also where the frame could go on with them
   std::vector<Entry> found;
   ByteSet left_out;
 
@@ -78,8 +86,9 @@ void Walker::note_end(Place place, const Groups& groups, Filter filter) {
   const Trie& trie = *place.trie;
   const Trie::Node& here = trie.node(place.node);
   for (std::uint32_t child = here.child_begin; child < here.child_end; ++child) {
-    if (!ends_->all && live.has(trie.byte(child))) {
-      ends_->left_out.add(trie.byte(child));
+    const std::uint8_t byte = trie.byte(child);
+    if (live.has(byte) && !ends_->wanted.has(byte)) {
+      ends_->left_out.add(byte);
       continue;
     }
     const Trie::Node& below = trie.node(child);
@@ -94,32 +103,72 @@ void Walker::note_end(Place place, const Groups& groups, Filter filter) {
 // A frame that leaves too many remainders is given up, so nothing more of it is looked at.
 bool Walker::given_up() const { return ends_ != nullptr && ends_->found.size() > kMostEnds; }
 
-// Whether remainders that begin with such bytes matter to what follows.
-bool Walker::goes_on(const ByteSet& left_out, SetId parents, std::size_t level) {
-  if (left_out.empty()) return false;
+// The bytes of those that a frame left out with which what follows can begin.
+ByteSet Walker::wanted(const ByteSet& left_out, SetId parents, std::size_t level) {
+  if (left_out.empty()) return {};
   const Follow follow = first_bytes(parents, level);
+  ByteSet live = follow.live;
   if (ends_ != nullptr && follow.ended) {
-    if (ends_->all) return true;
-    ends_->left_out = ends_->left_out | left_out;
+    live = live | ends_->wanted;
+    ends_->left_out = ends_->left_out | left_out.without(ends_->wanted);
   }
-  return !(left_out & follow.live).empty();
+  return left_out & live;
+}
+
+Walker::WantedId Walker::wanted_id(const ByteSet& bytes) {
+  const auto known = std::ranges::find(wanted_, bytes);
+  if (known == wanted_.end() && wanted_.size() >= kMostWanted) return kAllWanted;
+  const auto id = static_cast<WantedId>(known - wanted_.begin());
+  if (known == wanted_.end()) wanted_.push_back(bytes);
+  return id;
+}
+
+// Puts in what a frame with calls decides by itself and what follows it; `find` has its masks, by
+// what is wanted.
+template <typename Find>
+bool Walker::apply_found(Find&& find, SetId parents, std::size_t level, MaskBuilder& out) {
+  std::shared_ptr<const RecursiveMask> mask = find(0);
+  if (mask == nullptr) return false;
+  if (const ByteSet more = wanted(mask->left_out, parents, level); !more.empty()) {
+    mask = find(wanted_id(more));
+    if (mask == nullptr) return false;
+  }
+  blank_ = false;
+  out.add(mask->inside);
+  if (mask->rest) walk_rest(*mask->rest, parents, level, {}, out);
+  return true;
 }
 
 bool Walker::apply_recursive(Place place, const Group& group, Scope scope, std::size_t level,
                              MaskBuilder& out) {
   if (!rehearsed_) return false;
-  RecursiveKey key{place.trie->uid(), place.node, group.term, scope, false};
-  std::shared_ptr<const RecursiveMask> mask = recursive_frame(*place.trie, key, level);
-  if (mask == nullptr) return false;
-  if (goes_on(mask->left_out, group.parents, level)) {
-    key.all = true;
-    mask = recursive_frame(*place.trie, key, level);
-    if (mask == nullptr) return false;
-  }
-  blank_ = false;
-  out.add(mask->inside);
-  if (mask->rest) walk_rest(*mask->rest, group.parents, level, {}, out);
-  return true;
+  const auto find = [&](WantedId wanted) {
+    const RecursiveKey key{place.trie->uid(), place.node, group.term, scope, wanted};
+    return recursive_frame(*place.trie, key, level);
+  };
+  return apply_found(find, group.parents, level, out);
+}
+
+// A body that counts blanks from its level on has another form at each: two of them tell.
+void Walker::note_form(const FirstCall& call, const Hash128& hash) {
+  const auto [place, is_new] = forms_at_levels_.try_emplace(call.rule, hash, call.param);
+  FormAtLevels& form = place->second;
+  if (!is_new && form.param != call.param && !form.same) form.same = form.hash == hash;
+}
+
+// The same of a call, as far as masks are known of its body at another level of indentation: it is
+// not instantiated.
+bool Walker::apply_at_levels(Place place, const FirstCall& call, SetId parents, std::size_t level,
+                             MaskBuilder& out) {
+  if (!store_.alike_at_levels(call.rule, call.param)) return false;
+  const auto form = forms_at_levels_.find(call.rule);
+  if (form == forms_at_levels_.end() || !form->second.same.value_or(false)) return false;
+  const auto find = [&](WantedId wanted) -> std::shared_ptr<const RecursiveMask> {
+    const auto known = levelless_.find(
+        SharedKey{place.trie->uid(), place.node, form->second.hash, Scope::Calls, wanted});
+    return known == levelless_.end() ? nullptr : known->second;
+  };
+  return apply_found(find, parents, level, out);
 }
 
 // For so many bytes more of what is kept of frames with calls; all of it goes at once.
@@ -143,7 +192,7 @@ std::shared_ptr<const Walker::RecursiveMask> Walker::recursive_frame(const Trie&
   }
   const Levelless& form = store_.without_levels(key.term);
   const bool sharable = form.levels && form.exact;
-  const SharedKey shared{key.trie, key.node, form.hash, key.scope, key.all};
+  const SharedKey shared{key.trie, key.node, form.hash, key.scope, key.wanted};
   if (sharable) {
     if (const auto known = levelless_.find(shared); known != levelless_.end()) return known->second;
   }
@@ -171,7 +220,7 @@ std::shared_ptr<const Walker::RecursiveMask> Walker::recursive_frame(const Trie&
 std::shared_ptr<const Walker::RecursiveMask> Walker::study_recursive(const Trie& trie,
                                                                      const RecursiveKey& key,
                                                                      std::size_t level) {
-  Ends ends(*this, key.all);
+  Ends ends(*this, wanted_[key.wanted]);
   MaskBuilder blank(index_.words(), index_.shared_bits());
   Part part(*this, blank, false);
   Groups& groups = groups_at(level);
@@ -212,11 +261,19 @@ void Walker::apply_called(Place place, Term t, std::size_t level, MaskBuilder& o
   Groups& groups = levels_[level];
   for (std::size_t i = 0; i < store_.first_calls(t).size(); ++i) {
     const FirstCall call = store_.first_calls(t)[i];
-    if (!machine_.may_begin(store_.body(call.rule, call.param), below)) continue;
+    const bool begins = store_.rule_info(call.rule).is_template
+                            ? machine_.may_begin(store_.body(call.rule, call.param), below)
+                            : machine_.may_begin(call, below);
+    if (!begins) continue;
+    const SetId parents = machine_.push(call.rest, Machine::kBottomSet);
+    if (apply_at_levels(place, call, parents, level + 1, out)) continue;
     const Term body = machine_.enter(call.rule, call.param);
-    const Group called{body, machine_.push(call.rest, Machine::kBottomSet)};
+    const Group called{body, parents};
     // What differs by level is put together from what does not.
-    const Scope scope = store_.without_levels(body).levels ? Scope::Calls : Scope::Flat;
+    const Levelless form = store_.without_levels(body);
+    const Scope scope = form.levels ? Scope::Calls : Scope::Flat;
+    if (form.exact && form.levels && store_.alike_at_levels(call.rule, call.param))
+      note_form(call, form.hash);
     if (!apply_recursive(place, called, scope, level + 1, out)) machine_.add_group(groups, called);
   }
   machine_.close_calls(groups, below);

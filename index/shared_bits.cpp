@@ -2,8 +2,27 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace grammaton {
+
+namespace {
+
+// Words of 32 bits in which bits differ, as far as `most` and some.
+std::size_t differing(std::span<const Word> a, const Word* b, std::size_t most) {
+  constexpr std::size_t kPiece = 64;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < a.size() && count <= most;) {
+    for (const std::size_t end = std::min(i + kPiece, a.size()); i < end; ++i) {
+      const Word different = a[i] ^ b[i];
+      count += (static_cast<std::uint32_t>(different) != 0 ? 1U : 0U) +
+               ((different >> 32) != 0 ? 1U : 0U);
+    }
+  }
+  return count;
+}
+
+}  // namespace
 
 SharedBits::SharedBits(std::size_t words, std::size_t most_bytes)
     : words_(words),
@@ -32,6 +51,50 @@ Bits SharedBits::combine(const Bits& a, const Bits& b, bool joined) {
   const std::scoped_lock lock(mutex_);
   if (made_.size() >= most_) made_.swap(forgotten);
   return made_.emplace(pair, Made{{a, b}, std::move(result)}).first->second.result;
+}
+
+SharedBits::Sample SharedBits::sample(std::span<const Word> bits) const {
+  Sample found{};
+  if (bits.empty()) return found;
+  for (std::size_t i = 0; i < kSampled; ++i) found[i] = bits[i * bits.size() / kSampled];
+  return found;
+}
+
+Bits SharedBits::like(std::span<const Word> bits, std::size_t most, const Bits& own) {
+  const Sample sampled = sample(bits);
+  std::array<Bits, kMostTried> nearest;  // by their samples
+  {
+    const std::scoped_lock lock(mutex_);
+    std::array<std::pair<std::size_t, std::size_t>, kMostHeld> found;
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+      std::size_t count = 0;
+      for (std::size_t k = 0; k < kSampled; ++k) count += sampled[k] != samples_[i][k] ? 1U : 0U;
+      found[i] = {count, i};
+    }
+    const std::size_t tried = std::min(kMostTried, held_.size());
+    std::partial_sort(found.data(), found.data() + tried, found.data() + held_.size());
+    for (std::size_t i = 0; i < tried; ++i) nearest[i] = held_[found[i].second];
+  }
+  for (const Bits& held : nearest) {
+    if (held && differing(bits, held.get(), most) <= most) return held;
+  }
+  Bits made = own ? own : copy_bits(bits);
+  const Sample kept = sample({made.get(), bits.size()});
+  const std::scoped_lock lock(mutex_);
+  if (held_.size() < kMostHeld) {
+    samples_.push_back(kept);
+    held_.push_back(made);
+  } else {
+    samples_[oldest_] = kept;
+    nearest[0] = std::exchange(held_[oldest_], made);  // freed without the lock
+    oldest_ = (oldest_ + 1) % kMostHeld;
+  }
+  return made;
+}
+
+bool SharedBits::holds(const Bits& bits) {
+  const std::scoped_lock lock(mutex_);
+  return std::ranges::find(held_, bits) != held_.end();
 }
 
 }  // namespace grammaton

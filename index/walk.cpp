@@ -97,7 +97,7 @@ FinishedMask Walker::mask(State state) {
   for (const IdRange& range : tokens) {
     for (std::uint32_t id = range.low; id <= range.high; ++id) out.set(id);
   }
-  return out.finish();
+  return out.finish(MaskBuilder::Use::Written);
 }
 
 // The tokens that can come next as letters of their own.
@@ -270,12 +270,30 @@ void Walker::walk_after(const FrameMask& mask, const Source& source, SetId paren
     }
   };
   walk_listed(mask);
-  if (goes_on(mask.left_out, parents, level)) walk_listed(*left_out(source, mask.leaves_all_out));
+  if (!wanted(mask.left_out, parents, level).empty())
+    walk_listed(*left_out(source, mask.leaves_all_out));
 }
 
 void Walker::walk_rest(const Trie& rest, SetId parents, std::size_t level, Filter filter,
                        MaskBuilder& out) {
   const Place place{&rest, Trie::kRoot};
+  if (!filter.open()) {
+    const Trie::ItemRange items = rest.items(Trie::kRoot);
+    if (items.low > filter.high || items.high < filter.low) return;
+    if (items.low >= filter.low && items.high <= filter.high) filter = {};
+  }
+  // Frames with calls are of all remainders: so those that are too many are taken out again. A
+  // token that has one only can't be there by another.
+  if (!filter.open() && rehearsed_ && ends_ == nullptr && rest.unique() && !store_.remembers() &&
+      rest.size() >= kShortWalk) {
+    Part part(*this, out, false);
+    walk_rest(rest, parents, level, {}, part.bits());
+    for (const Entry& entry : rest.entries_from(Trie::kRoot)) {
+      if (entry.items < filter.low || entry.items > filter.high) part.bits().unset(entry.token);
+    }
+    part.join();
+    return;
+  }
   if (filter.open() && rest.size() >= kWideRest && ends_ == nullptr) {
     add_known(place, parents, level, out);
   } else {

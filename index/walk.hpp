@@ -151,19 +151,21 @@ class Walker {
   // Which of a term's texts a frame is for: those that begin with a byte of its own, or all; in
   // `Flat` the calls are entered all the way, in `Calls` what they call is put together from that.
   enum class Scope : std::uint8_t { Own, Calls, Flat };
+  // Which bytes are wanted; 0 is none.
+  using WantedId = std::uint32_t;
   struct RecursiveKey {
     std::uint64_t trie;
     std::uint32_t node;
     Term term;
     Scope scope;
-    bool all;  // with remainders that the frame could go on with
+    WantedId wanted;  // with remainders that begin so, which the frame could go on with
     friend bool operator==(const RecursiveKey&, const RecursiveKey&) = default;
   };
   struct RecursiveKeyHasher {
     std::size_t operator()(const RecursiveKey& k) const {
-      const std::uint64_t kind = static_cast<std::uint64_t>(k.scope) * 2 + (k.all ? 1 : 0);
+      const std::uint64_t kind = std::uint64_t{k.wanted} * 4 + static_cast<std::uint64_t>(k.scope);
       return static_cast<std::size_t>(
-          mix64(k.trie * 8 + kind, (std::uint64_t{k.node} << 32) | k.term));
+          mix64((k.trie << 16) + kind, (std::uint64_t{k.node} << 32) | k.term));
     }
   };
   // The same of a term without its levels, where what was found does not depend on them.
@@ -172,13 +174,13 @@ class Walker {
     std::uint32_t node;
     Hash128 term;
     Scope scope;
-    bool all;
+    WantedId wanted;
     friend bool operator==(const SharedKey&, const SharedKey&) = default;
   };
   struct SharedKeyHasher {
     std::size_t operator()(const SharedKey& k) const {
-      const std::uint64_t kind = static_cast<std::uint64_t>(k.scope) * 2 + (k.all ? 1 : 0);
-      return static_cast<std::size_t>(mix64(k.trie * 8 + kind, k.term.keyed ^ k.node));
+      const std::uint64_t kind = std::uint64_t{k.wanted} * 4 + static_cast<std::uint64_t>(k.scope);
+      return static_cast<std::size_t>(mix64((k.trie << 16) + kind, k.term.keyed ^ k.node));
     }
   };
   struct KeptRecursive {
@@ -189,6 +191,18 @@ class Walker {
   void open(Place place, std::size_t level, Filter filter, MaskBuilder& out);
   const ByteSet& first_live(Term t) { return machine_.first_bytes(t, Machine::Reading::Exact); }
   bool apply_recursive(Place place, const Group& group, Scope scope, std::size_t level,
+                       MaskBuilder& out);
+  // Of a body without levels, and whether it is that at another level, too.
+  struct FormAtLevels {
+    FormAtLevels(const Hash128& hash, Param param) : hash(hash), param(param) {}
+    Hash128 hash;
+    Param param;
+    std::optional<bool> same;
+  };
+  void note_form(const FirstCall& call, const Hash128& hash);
+  template <typename Find>
+  bool apply_found(Find&& find, SetId parents, std::size_t level, MaskBuilder& out);
+  bool apply_at_levels(Place place, const FirstCall& call, SetId parents, std::size_t level,
                        MaskBuilder& out);
   void apply_called(Place place, Term t, std::size_t level, MaskBuilder& out);
   std::shared_ptr<const RecursiveMask> recursive_frame(const Trie& trie, const RecursiveKey& key,
@@ -207,7 +221,8 @@ class Walker {
   Term shape_of(Term t);
   void note_end(Place place, const Groups& closed, Filter filter);
   bool given_up() const;
-  bool goes_on(const ByteSet& left_out, SetId parents, std::size_t level);
+  ByteSet wanted(const ByteSet& left_out, SetId parents, std::size_t level);
+  WantedId wanted_id(const ByteSet& bytes);
 
   std::vector<IdRange> first_tokens(State state);
   void walk(const Trie& trie, std::uint32_t node, std::size_t level, Filter filter,
@@ -367,7 +382,9 @@ class Walker {
   bool alone_ = false;       // a term is looked at that will have something to follow it
   std::unordered_map<RecursiveKey, KeptRecursive, RecursiveKeyHasher> recursive_;
   std::unordered_map<SharedKey, std::shared_ptr<const RecursiveMask>, SharedKeyHasher> levelless_;
+  std::unordered_map<Rule, FormAtLevels> forms_at_levels_;
   std::size_t recursive_bytes_ = 0;
+  std::vector<ByteSet> wanted_{ByteSet{}, ByteSet::range(0, 255)};
   std::unordered_map<Term, Counted> counted_;
   // By the reference of what has calls; what is made of it is kept by the constraint.
   std::unordered_map<Term, ItemAutomaton> items_;

@@ -6,8 +6,10 @@ tokens cross several rules.
 
 from __future__ import annotations
 
+import random
 from itertools import product
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -79,3 +81,34 @@ def test_states_near_the_start_are_rehearsed() -> None:
     assert after["mask_misses"] > before["mask_misses"]
     assert after["frames_made"] == before["frames_made"]
     assert after["study_nodes"] == before["study_nodes"]
+
+
+@pytest.mark.parametrize("comma", ['","?', ""])
+@pytest.mark.parametrize("most", [2, 3])
+def test_counted_names_before_calls(most: int, comma: str) -> None:
+    """Remainders of names that are too long are none, a last comma goes on or ends."""
+    rng = random.Random(most)
+    grammar = Grammar.from_lark(f"""
+        start: (NAME call* ";")+
+        call: "(" args? ")" | "." NAME
+        args: sum ("," sum)* {comma}
+        sum: item ("+" item)*
+        item: NAME call* | "(" args ")"
+        NAME: /[ab]{{1,{most}}}/ & ~"ab"
+        %ignore " "
+        """)
+    pieces = ["a", "b", "aa", "bab", "(", ")", ",", ".", "+", ";", " ", "a,", "a)", "(b"]
+    texts = {"".join(rng.choices(pieces, k=rng.randint(1, 6))).encode() for _ in range(3000)}
+    tokens = [*sorted({*texts, *(bytes([byte]) for byte in b"ab(),.+; ")})]
+    constraint = compile(grammar, Vocabulary([*tokens, b""], eos_token_ids=len(tokens)))
+    for _ in range(4):
+        matcher = constraint.matcher()
+        for _ in range(6):
+            found = mask_to_ids(matcher.mask())
+            begun = set()
+            for i in range(len(tokens)):
+                if matcher.accept(i):
+                    matcher.rollback(1)
+                    begun.add(i)
+            assert found - {len(tokens)} == begun
+            assert matcher.accept(rng.choice(sorted(begun)))
