@@ -18,7 +18,7 @@ constexpr std::uint64_t kMaskCost = 20;
 constexpr std::chrono::milliseconds kLongestRehearsal{150};
 // Bounds on cores: their masks, some 50 us each, and the part of the bound on stacks.
 constexpr std::size_t kMostCores = 2'000;
-constexpr std::chrono::milliseconds kLongestCores{40};
+constexpr std::chrono::milliseconds kLongestCores{15};
 constexpr std::uint64_t kRehearsalPart = 8;
 
 }  // namespace
