@@ -215,7 +215,7 @@ std::shared_ptr<FrameMask> Walker::measure(Place place, const Bounded& form,
     if (!ends) stack.push_back(next);
   };
   // As in study(): all but what characters begin that are not looped on.
-  std::vector<Word>& inside = studied_;  // all in the reference, in the end
+  std::vector<Word>& inside = scratch_->studied;  // all in the reference, in the end
   inside.assign(words, 0);
   Remainders remainders(trie, inside.data(), false, rests);
   std::vector<Entry> passed;

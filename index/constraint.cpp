@@ -12,7 +12,7 @@ constexpr std::size_t kMostForcedBytes = 4096;
 constexpr std::size_t kMostForcedTokens = 64;
 // As measured on schemas: what a constraint takes that has hardly a term (its store knows any JSON
 // string), a term with its row and all tables, a frame or a set.
-constexpr std::size_t kBaseBytes = 140'000;
+constexpr std::size_t kBaseBytes = 90'000;
 constexpr std::size_t kTermBytes = 160;
 constexpr std::size_t kFrameBytes = 40;
 

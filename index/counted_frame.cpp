@@ -201,10 +201,10 @@ std::shared_ptr<FrameMask> Walker::study_items(Place place, ItemAutomaton& autom
     Visit at;
     bool closed;
   };
-  std::vector<Word>& bits = studied_;
+  std::vector<Word>& bits = scratch_->studied;
   bits.assign(index_.words(), 0);
   ItemCounts counts;
-  CountedTokens& inside = counted_tokens_;
+  CountedTokens& inside = scratch_->counted;
   inside.clear();
   std::vector<Leaving> exits;
   std::vector<Visit> stack{{place.node, ItemAutomaton::kStart, 0}};

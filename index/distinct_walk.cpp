@@ -67,7 +67,7 @@ void Walker::leave_out(const KeyPlace& at, std::uint32_t node, Term all, Term ou
 void Walker::take_suspects(State state, MaskBuilder& out) {
   Groups& here = groups_at(0);
   Groups& next = groups_at(1);
-  suspects_.each([&](std::uint32_t token) {
+  scratch_->suspects.each([&](std::uint32_t token) {
     if (out.has(token)) return;
     machine_.load(state, here);
     for (const char c : index_.token(token)) {

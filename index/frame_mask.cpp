@@ -94,7 +94,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, Rests rests, bool 
     std::uint32_t node;
     Term term;
   };
-  std::vector<Word>& bits = studied_;
+  std::vector<Word>& bits = scratch_->studied;
   bits.assign(index_.words(), 0);
   std::vector<std::uint32_t> tokens;
   std::vector<Visit> exits;

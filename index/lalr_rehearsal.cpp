@@ -110,8 +110,8 @@ void LalrStates::rehearse_cores() {
     const Trie& trie = index_.trie();
     if (!known_.takes(core) || known_.find(trie.uid(), core, 0) != nullptr) return false;
     visited_ = 0;
-    scratch_used_ = 0;
-    MaskBuilder& out = take_scratch();
+    scratch_->give_all_back();
+    MaskBuilder& out = scratch_->take();
     add_known(trie, core, 0, out);
     ++made;
     return true;
@@ -137,6 +137,7 @@ void LalrStates::rehearse_cores() {
 }
 
 void LalrStates::rehearse() {
+  const ScratchLoan loan(index_, scratch_);
   try {
     rehearse_lexemes();
     rehearse_cores();

@@ -351,20 +351,15 @@ std::size_t LalrStates::memory() const {
 
 FinishedMask LalrStates::mask(SetId state) {
   visited_ = 0;
-  scratch_used_ = 0;
-  MaskBuilder& out = take_scratch();
+  const ScratchLoan loan(index_, scratch_);
+  scratch_->give_all_back();
+  MaskBuilder& out = scratch_->take();
   const CoreId core = machine_.core(state);
   walk({index_.trie(), Trie::kRoot}, core, machine_.context(state), out);
   if (machine_.ends(core)) {
     for (const std::uint32_t id : index_.eos()) out.set(id);
   }
   return out.finish(MaskBuilder::Use::Written);
-}
-
-MaskBuilder& LalrStates::take_scratch() {
-  if (scratch_used_ == scratch_.size()) scratch_.emplace_back(index_.words(), index_.shared_bits());
-  scratch_[scratch_used_].clear();
-  return scratch_[scratch_used_++];
 }
 
 void LalrStates::count_node() {
@@ -390,13 +385,13 @@ void LalrStates::add_known(const Trie& trie, CoreId core, ContextId context, Mas
     out.add(*known);
     return;
   }
-  MaskBuilder& part = take_scratch();
+  MaskBuilder& part = scratch_->take();
   const std::uint32_t outer = machine_.begin_reading();
   walk_anew({trie, Trie::kRoot}, core, context, part);
   const std::uint32_t read = machine_.end_reading(outer);
   out.add(part);
   FinishedMask made = part.finish();
-  --scratch_used_;
+  scratch_->give_back();
   make_room(made.memory() + (made.base() ? index_.words() * sizeof(Word) : 0));
   known_.add(trie.uid(), core, context, read, std::move(made));
 }
@@ -542,10 +537,10 @@ void LalrStates::take_ending(const Trie& trie, std::uint32_t node, CoreId core, 
 // The tokens that no thread takes are the slot's.
 void LalrStates::apply_refused(const LexemeMask& mask, Place place, CoreId core, ContextId context,
                                MaskBuilder& out) {
-  MaskBuilder& part = take_scratch();
+  MaskBuilder& part = scratch_->take();
   walk(place, machine_.after_slot(core, 0), context, part);
   out.add(part, mask.refused);
-  --scratch_used_;
+  scratch_->give_back();
 }
 
 }  // namespace grammaton

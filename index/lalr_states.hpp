@@ -18,7 +18,6 @@
 // the rest: behind a brace that closes a block, say, which reads the stack further down.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -26,6 +25,7 @@
 
 #include "automata/lalr_future.hpp"
 #include "index/lalr_tops.hpp"
+#include "index/mask_scratch.hpp"
 #include "index/state_source.hpp"
 #include "index/token_index.hpp"
 
@@ -124,7 +124,6 @@ class LalrStates : public StateSource {
   std::shared_ptr<const LexemeMask> lexeme_mask(Place place, LexId lex, ContextId context);
   std::shared_ptr<const Trie> rest_trie(std::vector<Entry> entries);
   void make_room(std::size_t bytes);
-  MaskBuilder& take_scratch();
   void count_node();
 
   TokenIndex& index_;
@@ -133,8 +132,7 @@ class LalrStates : public StateSource {
   LalrFuture future_;
   WalkStats stats_;
   std::uint64_t visited_ = 0;
-  std::deque<MaskBuilder> scratch_;  // of the mask under way and of its parts
-  std::size_t scratch_used_ = 0;
+  std::unique_ptr<MaskScratch> scratch_;  // while a mask is made
   std::unordered_map<MaskKey, std::shared_ptr<const LexemeMask>, MaskKeyHasher> masks_;
   LalrTops<FinishedMask> known_;  // of tries: the vocabulary's, and of what is left of tokens
   // What is left of tokens behind white space, say, is the same in many places.

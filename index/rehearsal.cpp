@@ -80,10 +80,12 @@ void Walker::rehearse(Term start) {
   rehearse_all(start);
   // The next large block that is asked for, mostly that of the first mask, would wait 0.3 ms for
   // the allocator to put together what was freed.
-  studied_ = std::vector<Word>(index_.words());
+  const ScratchLoan loan(index_, scratch_);
+  scratch_->studied = std::vector<Word>(index_.words());
 }
 
 void Walker::rehearse_all(Term start) {
+  const ScratchLoan loan(index_, scratch_);
   Rehearsal work;
   work.add(store_, start);
   const State first = machine_.start(start);
@@ -136,7 +138,7 @@ bool Walker::has_room(Rehearsal& work) const {
 }
 
 void Walker::rehearse_term(Rehearsal& work, Term t) {
-  scratch_used_ = 0;
+  scratch_->give_all_back();
   machine_.begin_step();
   const Row row = store_.row(t);
   for (unsigned c = 1; c < row.classes; ++c) work.add(store_, store_.target(row, c));
@@ -147,7 +149,7 @@ void Walker::rehearse_term(Rehearsal& work, Term t) {
     work.add(store_, call.rest);
   }
   const WorkBound bound(*this);
-  MaskBuilder& out = take_scratch();
+  MaskBuilder& out = scratch_->take();
   Groups& groups = groups_at(0);
   groups.clear();
   groups.text = kNoText;

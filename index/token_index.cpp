@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "index/mask_scratch.hpp"
+
 namespace grammaton {
 
 namespace {
@@ -51,7 +53,8 @@ TokenIndex::TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordina
       eos_(std::move(eos)),
       mask_bits_(mask_bits),
       limits_(limits),
-      shared_bits_(words(), limits.frame_cache_bytes / kSharedPart) {
+      shared_bits_(words(), limits.frame_cache_bytes / kSharedPart),
+      scratch_(std::make_unique<ScratchPool>()) {
   if (ordinary_.size() != tokens_.size()) {
     throw VocabularyFault("`ordinary` has " + std::to_string(ordinary_.size()) + " entries for " +
                           std::to_string(tokens_.size()) + " tokens");
@@ -91,6 +94,8 @@ TokenIndex::TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordina
   count_characters();
   measure_spelling();
 }
+
+TokenIndex::~TokenIndex() = default;
 
 bool TokenIndex::is_eos(std::uint32_t id) const { return std::ranges::binary_search(eos_, id); }
 

@@ -88,13 +88,17 @@ struct FrameMask {
   std::size_t memory(std::size_t words) const;
 };
 
+class ScratchPool;  // mask_scratch.hpp
+
 class TokenIndex {
  public:
   TokenIndex(std::vector<std::string> tokens, std::vector<bool> ordinary,
              std::vector<std::uint32_t> eos, std::size_t mask_bits, const Limits& limits);
+  ~TokenIndex();
 
   const Trie& trie() const { return *trie_; }
   SharedBits& shared_bits() { return shared_bits_; }
+  ScratchPool& scratch() { return *scratch_; }
   std::string_view token(std::uint32_t id) const { return tokens_[id]; }
   bool matches_text(std::uint32_t id) const {
     return id < tokens_.size() && ordinary_[id] && !tokens_[id].empty();
@@ -164,6 +168,7 @@ class TokenIndex {
   std::vector<Bits> at_most_characters_;
   std::vector<ItemCounts::Taken> longer_tokens_;
 
+  std::unique_ptr<ScratchPool> scratch_;
   mutable std::mutex mutex_;
   std::unordered_map<Key, std::shared_ptr<const FrameMask>, KeyHasher> cache_;
   std::map<Hash128, std::shared_ptr<const Trie>> tries_;

@@ -40,8 +40,6 @@ Walker::Walker(Machine& machine, TokenIndex& index, const Limits& limits)
       store_(machine.store()),
       index_(index),
       limits_(limits),
-      suspects_(index.words(), index.shared_bits()),
-      counted_tokens_(index),
       keeping_(store_, static_cast<std::uint32_t>(index.longest_token())) {
   begin_counting();
 }
@@ -56,18 +54,11 @@ void Walker::count_nodes(std::uint64_t& counter) {
   if (++visited_ > checked_at_) check_work();
 }
 
-MaskBuilder& Walker::take_scratch() {
-  if (scratch_used_ == scratch_.size()) scratch_.emplace_back(index_.words(), index_.shared_bits());
-  MaskBuilder& scratch = scratch_[scratch_used_++];
-  scratch.clear();
-  return scratch;
-}
-
 Walker::Part::Part(Walker& walker, MaskBuilder& whole, bool blank)
-    : walker_(walker), whole_(whole), bits_(blank ? whole : walker.take_scratch()) {}
+    : walker_(walker), whole_(whole), bits_(blank ? whole : walker.scratch_->take()) {}
 
 Walker::Part::~Part() {
-  if (&bits_ != &whole_) --walker_.scratch_used_;
+  if (&bits_ != &whole_) walker_.scratch_->give_back();
 }
 
 void Walker::Part::join() {
@@ -77,12 +68,13 @@ void Walker::Part::join() {
 FinishedMask Walker::mask(State state) {
   begin_counting();
   blank_ = true;
-  scratch_used_ = 0;
-  MaskBuilder& out = take_scratch();
+  const ScratchLoan loan(index_, scratch_);
+  scratch_->give_all_back();
+  MaskBuilder& out = scratch_->take();
   plain_ = false;
   machine_.begin_step();
   const std::uint64_t values_read = machine_.values_read();
-  if (store_.remembers()) suspects_.clear();
+  if (store_.remembers()) scratch_->suspects.clear();
   Groups& groups = groups_at(0);
   const std::vector<IdRange> tokens = first_tokens(state);
   machine_.load(state, groups);

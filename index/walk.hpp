@@ -31,8 +31,8 @@
 
 #include "automata/machine.hpp"
 #include "index/item_automaton.hpp"
-#include "index/item_counts.hpp"
 #include "index/keeping.hpp"
+#include "index/mask_scratch.hpp"
 #include "index/spellings.hpp"
 #include "index/token_index.hpp"
 
@@ -133,7 +133,6 @@ class Walker {
     MaskBuilder& whole_;
     MaskBuilder& bits_;
   };
-  MaskBuilder& take_scratch();
 
   // Where a frame with calls ends inside tokens, while its mask is made.
   struct Ends;
@@ -280,7 +279,7 @@ class Walker {
   void take_suspects(State state, MaskBuilder& out);
   MaskBuilder& suspects() {
     ++suspected_;
-    return suspects_;
+    return scratch_->suspects;
   }
   // Where to set the tokens that end in some groups; null when none may.
   MaskBuilder* end_target(const Groups& groups, MaskBuilder& out);
@@ -362,14 +361,10 @@ class Walker {
   std::uint64_t work_end_ = kUnbounded64;
   std::uint64_t listed_ = 0;     // remainders, in all frames without calls
   bool blank_ = true;            // it has no bits yet
-  MaskBuilder suspects_;         // tokens to be tried one by one
   std::uint64_t suspected_ = 0;  // how often some were
   bool by_text_ = false;
   std::deque<Groups> levels_;
-  std::deque<MaskBuilder> scratch_;
-  std::size_t scratch_used_ = 0;
-  std::vector<Word> studied_;     // the frame mask under way
-  CountedTokens counted_tokens_;  // and its counts
+  std::unique_ptr<MaskScratch> scratch_;  // while a mask is made
   std::unordered_map<FrameKey, std::shared_ptr<const FrameMask>, FrameKeyHasher> frames_;
   std::size_t frame_bytes_ = 0;
   // What follows in the tokens below a node, by the parents: `term` of the key is a set.
