@@ -8,6 +8,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "grammar/terms.hpp"
 
@@ -31,7 +35,107 @@ std::uint64_t power_up_to(std::uint32_t places, std::uint32_t divisor) {
   return power;
 }
 
+// A whole number with so many more digits is a multiple of `divisor` if at the end `remainder` is
+// 0.
+struct Congruence {
+  std::uint64_t divisor;
+  std::uint64_t remainder;
+
+  // A whole number w is good when w * 10^places is a multiple: when w is one of this.
+  static Congruence of(const Node& residue) {
+    std::uint64_t divisor = residue.a;
+    for (std::uint32_t i = 0; i < residue.c >> 16; ++i)
+      divisor /= std::gcd<std::uint64_t>(divisor, 10);
+    return {divisor, residue.b % divisor};
+  }
+  void shift() { remainder = remainder * 10 % divisor; }
+  bool holds(std::uint64_t more) const { return (remainder + more) % divisor == 0; }
+};
+
+// Products of divisors beyond this are not looked at.
+constexpr std::uint64_t kLargestDivisor = std::uint64_t{1} << 32;
+// Multiples that are tried where some are left out.
+constexpr std::uint64_t kTriedMultiples = 64;
+
+// The least number that all hold of, and that of which all others differ from it by a multiple.
+struct Solution {
+  std::uint64_t least = 0;
+  std::uint64_t every = 1;
+  bool some = true;
+};
+
+// Nothing where the numbers get too large.
+std::optional<Solution> solve(std::span<const Congruence> all) {
+  Solution found;
+  for (const Congruence& one : all) {
+    const std::uint64_t shared = std::gcd(found.every, one.divisor);
+    if (found.every / shared > kLargestDivisor / one.divisor) return std::nullopt;
+    // Steps of `every` go through all that is possible modulo the divisor.
+    const std::uint64_t most = one.divisor / shared;
+    if (most > kLargestDivisor) return std::nullopt;
+    const std::uint64_t at = (found.least + one.remainder) % one.divisor;
+    if (at % shared != 0) {
+      found.some = false;
+      return found;
+    }
+    // (at + k * every) % divisor == 0: k = -(at/shared) * (every/shared)^-1 modulo most.
+    std::int64_t inverse = 0;
+    std::int64_t next = 1;
+    auto low = static_cast<std::int64_t>(most);
+    auto high = static_cast<std::int64_t>(found.every / shared % most);
+    while (high != 0) {
+      const std::int64_t times = low / high;
+      inverse = std::exchange(next, inverse - times * next);
+      low = std::exchange(high, low - times * high);
+    }
+    const auto modulus = static_cast<std::int64_t>(most);
+    const auto factor = static_cast<std::uint64_t>((inverse % modulus + modulus) % modulus);
+    const std::uint64_t steps = (most - at / shared % most) % most * factor % most;
+    found.least += steps * found.every;
+    found.every *= most;
+  }
+  return found;
+}
+
+// Whether some number of at least `low` and at most `high` more digits makes all of `with` hold and
+// none of `without`; nothing when that takes long to see.
+std::optional<bool> some_number(std::vector<Congruence> with, std::vector<Congruence> without,
+                                std::uint32_t low, std::uint32_t high) {
+  std::uint64_t power = 1;  // numbers are less
+  bool unsure = false;
+  for (std::uint32_t digits = 0;; ++digits) {
+    const std::optional<Solution> solution = solve(with);
+    if (!solution) return std::nullopt;
+    if (digits >= low && solution->some) {
+      std::uint64_t more = solution->least;
+      std::uint64_t tried = 0;
+      for (; more < power && tried < kTriedMultiples; more += solution->every, ++tried) {
+        if (std::ranges::none_of(without, [&](const Congruence& c) { return c.holds(more); }))
+          return true;
+      }
+      unsure = unsure || more < power;
+    }
+    if (digits == high) break;
+    if (digits >= low && power >= kLargestDivisor) {
+      unsure = true;  // there are more digits, and nothing new to be found by few of them
+      break;
+    }
+    for (Congruence& c : with) c.shift();
+    for (Congruence& c : without) c.shift();
+    power = std::min(power * 10, kLargestDivisor * 100);
+  }
+  if (unsure) return std::nullopt;
+  return false;
+}
+
 }  // namespace
+
+struct TermStore::Remainders {
+  std::vector<Congruence> with;
+  std::vector<Congruence> without;
+  bool whole = false;                 // one of `with` asks for a whole number
+  std::optional<std::uint32_t> left;  // places after the point that they all wait for
+};
 
 Term TermStore::multiples(std::uint32_t divisor, std::uint32_t places) {
   return residue(divisor, 0, places << 16);
@@ -63,54 +167,79 @@ Row TermStore::residue_row(Term t) {
   });
 }
 
-// Whether a remainder can be completed within a shape, where arithmetic knows: when the shape is a
+// Whether remainders can be completed within a shape, where arithmetic knows: when the shape is a
 // number of digits, and then nothing that changes the value. A search would try the digits, a
 // million paths for a divisor of a million.
 TermStore::Ending TermStore::residue_ending(Term t) {
-  if (nodes_[t].kind != Kind::Intersect || operands(t).size() != 2) return Ending::Unknown;
-  const bool first = nodes_[operands(t)[0]].kind == Kind::Residue;
-  const Node residue = nodes_[operands(t)[first ? 0 : 1]];
-  const Term shape = operands(t)[first ? 1 : 0];
-  if (residue.kind != Kind::Residue || (residue.c & 0xFFFF) != kBeforePoint) return Ending::Unknown;
-  if (nodes_[shape].kind != Kind::Union) return ending_in(residue, shape);
+  if (nodes_[t].kind != Kind::Intersect) return Ending::Unknown;
+  Remainders remainders;
+  Term shape = kNone;
+  for (const Term operand : operands(t)) {
+    const Node& n = nodes_[operand];
+    const bool without = n.kind == Kind::Complement;
+    const Node& inner = without ? nodes_[n.a] : n;
+    if (inner.kind == Kind::Residue) {
+      const std::uint32_t places = inner.c >> 16;
+      const std::uint32_t after = inner.c & 0xFFFF;
+      std::optional<std::uint32_t> left;
+      if (after != kBeforePoint) left = places - (after - 1);
+      const bool first = remainders.with.empty() && remainders.without.empty();
+      if (!first && left != remainders.left) return Ending::Unknown;
+      remainders.left = left;
+      (without ? remainders.without : remainders.with)
+          .push_back(left ? Congruence{inner.a, inner.b} : Congruence::of(inner));
+      if (!without) remainders.whole = remainders.whole || places == 0;
+    } else if (shape == kNone) {
+      shape = operand;
+    } else {
+      return Ending::Unknown;
+    }
+  }
+  if (shape == kNone || (remainders.with.empty() && remainders.without.empty()))
+    return Ending::Unknown;
+  if (nodes_[shape].kind != Kind::Union) return ending_in(remainders, shape);
   Ending result = Ending::None;
   for (const Term branch : std::vector<Term>(operands(shape).begin(), operands(shape).end())) {
-    const Ending ending = ending_in(residue, branch);
+    const Ending ending = ending_in(remainders, branch);
     if (ending == Ending::Some) return ending;
     if (ending == Ending::Unknown) result = ending;
   }
   return result;
 }
 
-TermStore::Ending TermStore::ending_in(const Node& residue, Term shape) {
+TermStore::Ending TermStore::ending_in(const Remainders& remainders, Term shape) {
   const Node n = nodes_[shape];
   const Node head = n.kind == Kind::Concat ? nodes_[n.a] : n;
   const Term tail = n.kind == Kind::Concat ? n.b : kEmpty;
-  const bool counted = head.kind == Kind::Repeat;
-  if (!nullable(tail) || (shape != kEmpty && !counted)) return Ending::Unknown;
-  if (counted) {
-    ByteSet digits;
-    for (unsigned b = '0'; b <= '9'; ++b) digits.add(b);
-    if (nodes_[head.a].kind != Kind::Bytes || !(byte_set(head.a) == digits)) return Ending::Unknown;
+  const Term digit = bytes(ByteSet::range('0', '9'));
+  const Term last = bytes(ByteSet::range('1', '9'));
+  std::vector<Congruence> without = remainders.without;
+  std::uint32_t low = 0;
+  std::uint32_t high = 0;
+  bool exact = tail == kEmpty;
+  if (head.kind == Kind::Repeat && head.a == digit) {
+    low = head.b;
+    high = head.c;
+  } else if (n.kind == Kind::Concat ? n.a == digit : shape == digit) {
+    low = high = 1;
+  } else if (shape != kEmpty && shape != last) {
+    return Ending::Unknown;
   }
-  const std::uint32_t low = counted ? head.b : 0;
-  const std::uint32_t high = counted ? head.c : 0;
-  // A whole number w is good when w * 10^places is a multiple: when w is one of this.
-  const std::uint32_t places = residue.c >> 16;
-  std::uint64_t divisor = residue.a;
-  for (std::uint32_t i = 0; i < places; ++i) {
-    divisor /= std::gcd<std::uint64_t>(divisor, 10);
+  if (shape == last || tail == last) {  // no multiple of 10
+    if (high == kUnbounded) return Ending::Unknown;
+    ++low;
+    ++high;
+    without.push_back({10, 0});
+    exact = true;
+  } else if (!nullable(tail)) {
+    return Ending::Unknown;
   }
-  std::uint64_t at_end = residue.b % divisor;
-  std::uint64_t power = 1;
-  for (std::uint32_t digits = 0;; ++digits) {
-    const std::uint64_t lacking = at_end == 0 ? 0 : divisor - at_end;
-    if (digits >= low && lacking < power) return Ending::Some;
-    if (digits == high || (digits >= low && power >= divisor)) break;
-    at_end = at_end * 10 % divisor;
-    power = std::min(power * 10, divisor);
-  }
-  return tail == kEmpty || (places == 0 && only_point(tail)) ? Ending::None : Ending::Unknown;
+  if (remainders.left && (!exact || low != high || low != *remainders.left)) return Ending::Unknown;
+  const std::optional<bool> ends = some_number(remainders.with, std::move(without), low, high);
+  if (!ends) return Ending::Unknown;
+  if (*ends) return Ending::Some;
+  const bool same_value = exact || (remainders.whole && only_point(tail));
+  return same_value ? Ending::None : Ending::Unknown;
 }
 
 // Whether all texts of a term but the empty one begin with a point.

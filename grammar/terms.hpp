@@ -381,7 +381,8 @@ class TermStore {
   Row residue_row(Term t);
   enum class Ending { Unknown, Some, None };
   Ending residue_ending(Term t);
-  Ending ending_in(const Node& residue, Term shape);
+  struct Remainders;
+  Ending ending_in(const Remainders& remainders, Term shape);
   bool only_point(Term t);
 
   // json_lift.cpp

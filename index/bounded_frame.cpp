@@ -71,6 +71,8 @@ Walker::Bounded Walker::find_bounded(Term t) {
     bound = kNothing;
     for (const Term operand : store_.operands(inner)) {
       const Node& o = store_.node(operand);
+      // As many states as the number that it is a multiple of, and few tokens are digits.
+      if (o.kind == Kind::Residue) return form;
       if (bound == kNothing && o.kind == Kind::Repeat && o.c != kUnbounded) {
         bound = operand;
       } else {
@@ -114,8 +116,12 @@ std::shared_ptr<const FrameMask> Walker::bounded_frame(Place place, const Bounde
   hash.add(store_.node(form.meter).hash);
   const TokenIndex::Key key{place.trie->uid(), place.node, hash};
   if (auto known = index_.find(key)) return known;
+  if (uncounted_.contains(form.reference)) return nullptr;
   const Distances distances(store_, {form.reference, form.meter}, form.lifted, form.closed);
-  if (!distances.complete()) return nullptr;
+  if (!distances.complete()) {
+    uncounted_.insert(form.reference);
+    return nullptr;
+  }
   ++stats_.frames_made;
   return index_.keep(
       key, measure(
@@ -125,7 +131,8 @@ std::shared_ptr<const FrameMask> Walker::bounded_frame(Place place, const Bounde
 
 // As left_out(): the reference has been measured, so it has not too many states.
 std::shared_ptr<FrameMask> Walker::measure_going_on(Place place, const Bounded& form) {
-  const Distances distances(store_, {form.reference, form.meter}, form.lifted, form.closed);
+  const Distances distances(store_, {form.reference, form.meter}, form.lifted, form.closed,
+                            kUnbounded);
   return measure(
       place, form, [&](Term term, Term meter) { return distances.of({term, meter}); },
       distances.extensible(), Rests::GoingOn);

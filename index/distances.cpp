@@ -6,10 +6,15 @@
 
 namespace grammaton {
 
-Distances::Distances(TermStore& store, Measured start, bool lifted, bool closed)
+Distances::Distances(TermStore& store, Measured start, bool lifted, bool closed,
+                     std::size_t most_terms)
     : store_(store), meter_(start.meter), lifted_(lifted), closed_(closed) {
   add(start);
-  for (std::uint32_t i = 0; i < states_.size() && states_.size() <= kMostStates; ++i) expand(i);
+  const std::size_t before = store.size();
+  for (std::uint32_t i = 0; i < states_.size() && complete_; ++i) {
+    expand(i);
+    complete_ = states_.size() <= kMostStates && store.size() - before <= most_terms;
+  }
   measure();
 }
 

@@ -1,6 +1,7 @@
 // How many characters a text of a bounded frame still needs (bounded_frame.cpp).
 //
-// Costs: a step over each byte from each state, some microseconds a state, kMostStates at most.
+// Costs: a step over each byte from each state, some microseconds a state, kMostStates at most; and
+// no more than kMostTerms, since a state of wide classes has hundreds.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +24,12 @@ struct Measured {
 // not known.
 class Distances {
  public:
-  Distances(TermStore& store, Measured start, bool lifted, bool closed);
+  static constexpr std::size_t kMostTerms = 8000;
+  Distances(TermStore& store, Measured start, bool lifted, bool closed,
+            std::size_t most_terms = kMostTerms);
 
-  // False when there are too many states.
-  bool complete() const { return states_.size() <= kMostStates; }
+  // False when there are too many states, or they have too many terms.
+  bool complete() const { return complete_; }
   // Whether every text that was begun can be made longer, one item at a time.
   bool extensible() const { return extensible_; }
   // kNone when the state is not known.
@@ -54,6 +57,7 @@ class Distances {
   Term meter_;
   bool lifted_;
   bool closed_;
+  bool complete_ = true;
   bool extensible_ = true;
   std::vector<Measured> states_;
   std::vector<std::vector<Edge>> into_;

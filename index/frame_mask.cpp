@@ -1,6 +1,7 @@
 // Making frame masks: the walk of one regular term over a subtree, and its exits.
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 #include <utility>
 
 #include "index/path_states.hpp"
@@ -33,6 +34,41 @@ constexpr std::uint64_t kAllRests = 3;
 // A frame that may end at more nodes lists no remainders where nothing follows: 0.1 us each, and
 // often one for each node and token.
 constexpr std::size_t kManyExits = 4096;
+
+// Terms that are looked at to see what a term is made of.
+constexpr std::size_t kMostParts = 500;
+
+// Whether multiples of a number are in it: many terms, but each is made of one by arithmetic, and
+// few tokens are digits.
+bool has_multiples(const TermStore& store, Term t) {
+  std::vector<Term> parts{t};
+  std::unordered_set<Term> seen{t};
+  const auto add = [&](Term part) {
+    if (seen.insert(part).second) parts.push_back(part);
+  };
+  for (std::size_t i = 0; i < parts.size() && i < kMostParts; ++i) {
+    const Node& n = store.node(parts[i]);
+    switch (n.kind) {
+      case Kind::Residue:
+        return true;
+      case Kind::Concat:
+        add(n.a);
+        add(n.b);
+        break;
+      case Kind::Union:
+      case Kind::Intersect:
+        for (const Term operand : store.operands(parts[i])) add(operand);
+        break;
+      case Kind::Complement:
+      case Kind::Repeat:
+        add(n.a);
+        break;
+      default:
+        break;
+    }
+  }
+  return false;
+}
 
 struct OnPath {
   Term term = kNothing;
@@ -88,6 +124,10 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, Rests rests, bool 
   if (const Counted* const form = counted_form(t);
       form != nullptr && form->reference == t && trie.unique() && !hard && rests != Rests::All) {
     if (auto counted = study_counted(place, *form, rests)) return counted;
+  }
+
+  if (hard && place.node == Trie::kRoot && &trie == &index_.trie()) {
+    if (const auto classes = class_trie(t)) return study_by_class(*classes, t, rests, last);
   }
 
   struct Visit {
@@ -286,11 +326,12 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, Rests rests, bool 
   std::array<std::uint8_t, 256> moved;
   const std::uint64_t nodes_before = stats_.study_nodes;
   const std::size_t terms_before = store_.size();
+  bool may_be_hard = !hard && !restricted;
   while (!stack.empty()) {
-    if (!hard && !restricted &&
-        (stats_.study_nodes - nodes_before > kHardNodes ||
-         store_.size() - terms_before > kHardTerms)) {
-      return study(place, t, rests, last, true);
+    if (may_be_hard && (stats_.study_nodes - nodes_before > kHardNodes ||
+                        store_.size() - terms_before > kHardTerms)) {
+      may_be_hard = !has_multiples(store_, t);
+      if (may_be_hard) return study(place, t, rests, last, true);
     }
     const Visit at = stack.back();
     stack.pop_back();

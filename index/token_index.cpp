@@ -232,6 +232,7 @@ void TokenIndex::make_room(std::size_t bytes) {
   if (cache_bytes_ + bytes <= limits_.frame_cache_bytes) return;
   cache_.clear();
   tries_.clear();
+  class_tries_.clear();
   cache_bytes_ = 0;
 }
 
@@ -254,6 +255,22 @@ std::shared_ptr<const Trie> TokenIndex::keep_trie(std::vector<Entry> entries) {
   const std::scoped_lock lock(mutex_);
   make_room(bytes);
   const auto [place, fresh] = tries_.emplace(content, std::move(made));
+  if (fresh) cache_bytes_ += bytes;
+  return place->second;
+}
+
+std::shared_ptr<const ClassTrie> TokenIndex::class_trie(CharacterClasses classes) {
+  const Hash128 key = classes.hash();
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto known = class_tries_.find(key); known != class_tries_.end())
+      return known->second;
+  }
+  auto made = std::make_shared<const ClassTrie>(*trie_, std::move(classes));
+  const std::size_t bytes = made->memory();
+  const std::scoped_lock lock(mutex_);
+  make_room(bytes);
+  const auto [place, fresh] = class_tries_.emplace(key, std::move(made));
   if (fresh) cache_bytes_ += bytes;
   return place->second;
 }

@@ -20,6 +20,7 @@
 
 #include "grammar/normalise.hpp"
 #include "index/character_tokens.hpp"
+#include "index/class_trie.hpp"
 #include "index/finished_mask.hpp"
 #include "index/shared_bits.hpp"
 #include "index/trie.hpp"
@@ -138,6 +139,8 @@ class TokenIndex {
   // serves every frame that leaves them. Where runs of one letter may be split in many ways, frames
   // on remainders of remainders would otherwise be exponentially many.
   std::shared_ptr<const Trie> keep_trie(std::vector<Entry> entries);
+  // The vocabulary's trie by classes of characters.
+  std::shared_ptr<const ClassTrie> class_trie(CharacterClasses classes);
 
   struct Stats {
     std::size_t trie_nodes, frame_masks, frame_mask_bytes, frame_masks_made;
@@ -172,6 +175,7 @@ class TokenIndex {
   mutable std::mutex mutex_;
   std::unordered_map<Key, std::shared_ptr<const FrameMask>, KeyHasher> cache_;
   std::map<Hash128, std::shared_ptr<const Trie>> tries_;
+  std::map<Hash128, std::shared_ptr<const ClassTrie>> class_tries_;
   std::size_t cache_bytes_ = 0;  // of frame masks and tries
   std::size_t made_ = 0;
 };

@@ -302,6 +302,10 @@ class Walker {
   std::shared_ptr<const FrameMask> frame(Place place, Term t, bool last = false);
   std::shared_ptr<const FrameMask> left_out(const Source& source, bool all);
   std::shared_ptr<FrameMask> study(Place place, Term t, Rests rests, bool last, bool hard = false);
+  // class_walk.cpp
+  std::shared_ptr<const ClassTrie> class_trie(Term t);
+  std::shared_ptr<FrameMask> study_by_class(const ClassTrie& classes, Term t, Rests rests,
+                                            bool last);
   const Counted* counted_form(Term t);
   Counted find_counted(Term t);
   std::shared_ptr<FrameMask> study_counted(Place place, const Counted& form, Rests rests);
@@ -395,6 +399,7 @@ class Walker {
   // mask at the beginning of a key costs.
   std::unordered_map<FrameKey, std::vector<std::uint32_t>, FrameKeyHasher> spelled_ends_;
   Keeping keeping_;
+  std::vector<std::shared_ptr<const ClassTrie>> class_tries_;  // the latest first
 };
 
 }  // namespace grammaton

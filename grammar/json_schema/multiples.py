@@ -12,6 +12,7 @@ Cost: a handful of terms; some fifty more where numbers reach 10**16.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import islice
 from math import gcd
@@ -60,12 +61,15 @@ def scientific_multiples(
     step: Exact | None,
     skipped: tuple[Exact, ...],
     exponents: list[tuple[int, int]],
+    *,
+    mantissas: Sequence[int] = (),
 ) -> int:
     """The normalised scientific forms without a sign of multiples of a step (None: all numbers)
     that are multiples of none of some others, or NOTHING.
 
     Args:
         exponents: those to be considered, ranges on one side of zero.
+        mantissas: terms each of which has to have the mantissa.
 
     Raises:
         LimitExceeded: a divisor has too many digits.
@@ -90,7 +94,7 @@ def scientific_multiples(
                     by_rests.setdefault(rests, []).append((first, last))
                 first = last + 1
         for (rest, others), fitting in by_rests.items():
-            mantissa = _mantissa(texts, fraction, rest, others)
+            mantissa = _mantissa(texts, fraction, rest, others, mantissas)
             if mantissa != store.NOTHING:
                 parts.extend(
                     store.concat([mantissa, texts.powers(first, last)])
@@ -133,21 +137,25 @@ def _rest(divisor: int, places: int, shift: int) -> int | None:
     return None if rest % 10 == 0 else rest
 
 
-def _mantissa(texts: NumberTexts, fraction: int, rest: int, others: tuple[int, ...]) -> int:
-    """Mantissas whose digits are a multiple of `rest` and of none of the others, or NOTHING."""
+def _mantissa(
+    texts: NumberTexts, fraction: int, rest: int, others: tuple[int, ...], within: Sequence[int]
+) -> int:
+    """Mantissas within some terms whose digits are a multiple of `rest` and of none of the others,
+    or NOTHING."""
     store = texts.store
     mantissa = _normal_mantissa(texts, fraction)
     found = _any_digits(fraction, rest, others)
     if found is False:
         return int(store.NOTHING)
-    parts = [mantissa]
+    parts = [mantissa, *within]
     if rest > 1:
         parts.append(store.multiples(rest, fraction))
     if others:
         wrong = [store.multiples(other, fraction) for other in others]
         parts.append(store.complement(store.union(wrong)))
     term = int(store.intersect(parts))
-    return int(store.NOTHING) if found is None and store.is_empty(term) else term
+    seen = found and not within
+    return term if seen or not store.is_empty(term) else int(store.NOTHING)
 
 
 def _any_digits(fraction: int, rest: int, others: tuple[int, ...]) -> bool | None:
@@ -166,17 +174,6 @@ def _normal_mantissa(texts: NumberTexts, fraction: int) -> int:
         return texts.nonzero
     between = store.repeat(texts.digit, fraction - 1, fraction - 1)
     return int(store.concat([texts.nonzero, texts.dot, between, texts.nonzero]))
-
-
-def normal_scientific(texts: NumberTexts) -> int:
-    """All scientific forms that are written as described above."""
-    store = texts.store
-    fraction = store.concat(
-        [texts.dot, store.repeat(texts.digit, 0, MAX_FRACTION - 1), texts.nonzero]
-    )
-    mantissa = store.concat([texts.nonzero, store.union([store.EMPTY, fraction])])
-    powers = [texts.powers(*exponents) for exponents in texts.exponents()]
-    return int(store.concat([mantissa, store.union(powers)]))
 
 
 def _runs(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

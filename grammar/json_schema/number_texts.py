@@ -26,7 +26,6 @@ from typing import Literal
 
 from grammaton.errors import LimitExceeded
 from grammaton.grammar.json_schema.multiples import (
-    normal_scientific,
     plain_multiples,
     scientific_multiples,
 )
@@ -272,12 +271,34 @@ class NumberTexts:
         if bounds.divides:
             plain = self._divided(plain, bounds)
             if scientific != self.nothing:
-                multiples = scientific_multiples(
-                    self, bounds.step, bounds.skipped, self._exponents_within(bounds)
-                )
-                term = self.store.intersect([scientific, normal_scientific(self), multiples])
-                scientific = self.nothing if self.store.is_empty(term) else int(term)
+                scientific = self._divided_scientific(scientific, bounds, integer)
         return self._or(plain, scientific)
+
+    def _divided_scientific(self, within: int, bounds: Bounds, integer: bool) -> int:
+        """The scientific forms among those within bounds that are multiples as they should be."""
+        inner = self._exponents_within(bounds)
+        if integer and (bounds.step is None or bounds.step != int(bounds.step)):
+            # Some of these multiples are not whole.
+            multiples = scientific_multiples(self, bounds.step, bounds.skipped, inner)
+            term = int(self.store.intersect([within, multiples]))
+            return self.nothing if self.store.is_empty(term) else term
+        edges: dict[int, list[int]] = {}  # mantissas within, by the exponent of a bound
+        if bounds.low is not None and bounds.low > 0:
+            low = Digits.of(bounds.low)
+            edges[low.exponent] = [self._mantissa_from(low, bounds.low_open)]
+        if bounds.high is not None and bounds.high > 0:
+            high = Digits.of(bounds.high)
+            mantissa = self._mantissa_to(high, bounds.high_open)
+            edges.setdefault(high.exponent, []).append(mantissa)
+        parts = []
+        for exponent, mantissas in edges.items():
+            at = [(exponent, exponent) for first, last in inner if first <= exponent <= last]
+            inner = _without(inner, exponent)
+            parts.append(
+                scientific_multiples(self, bounds.step, bounds.skipped, at, mantissas=mantissas)
+            )
+        parts.append(scientific_multiples(self, bounds.step, bounds.skipped, inner))
+        return self._or(*parts)
 
     def _divided(self, within: int, bounds: Bounds) -> int:
         """The plain numbers among some texts without sign that are multiples as they should be."""
@@ -531,6 +552,16 @@ class NumberTexts:
 def _magnitude(value: Exact) -> Exact:
     # abs() of a Decimal rounds to the context's precision; copy_abs does not.
     return value.copy_abs() if isinstance(value, Decimal) else abs(value)
+
+
+def _without(ranges: list[tuple[int, int]], number: int) -> list[tuple[int, int]]:
+    """Ascending ranges less one number."""
+    pieces = [
+        piece
+        for first, last in ranges
+        for piece in ((first, min(last, number - 1)), (max(first, number + 1), last))
+    ]
+    return [(first, last) for first, last in pieces if first <= last]
 
 
 def _ceiling(value: Exact) -> int:
