@@ -227,6 +227,29 @@ HOSTILE: dict[str, Callable[[], Grammar]] = {
         _RUNS.replace("m: T", "m: t") + "t[max_tokens=9]: T\n"
     ),
     "runs within runs, GBNF": lambda: Grammar.from_gbnf('root ::= ([^a] | [ab]{1,4}) root | "b"'),
+    "a part thrice a line, JSON": _string(
+        pattern="(?:(?:(?:.+[^a]){12}(?:ab|a|b){1,})+(?:foo|bar))$",
+        allOf=[{"pattern": "(?:foo|bar)é\\w?[0-9]*"}],
+        maxLength=83,
+    ),
+    "words after a capital": lambda: (
+        Grammar.from_regex("[0-9]+")
+        | Grammar.from_regex(r"(?=.*[A-Z])\w{11}[^a](?:[A-Z]\w\S){8,11}")
+    ),
+    "blanks and rounds, JSON": _string(
+        pattern="\\s+(?:-{8,110}-x+(?:[A-Z]|[a-f]é+){3,131}|(?:ab|a|b)){2,138}", maxLength=17
+    ),
+    "a format and a length, JSON": _string(format="idn-hostname", maxLength=60),
+    "a format and no more, JSON": _string(format="idn-email", minLength=250),
+    "multiples within bounds, JSON": lambda: Grammar.from_json_schema(
+        {"type": "integer", "multipleOf": 256, "minimum": 1, "maximum": 1_000_000}
+    ),
+    "multiples of many digits, JSON": lambda: Grammar.from_json_schema(
+        {"type": "integer", "multipleOf": 123_456, "minimum": -123_456, "maximum": 10**18}
+    ),
+    "multiples and no multiples, JSON": lambda: Grammar.from_json_schema(
+        {"type": "number", "multipleOf": 1024, "minimum": 1, "not": {"multipleOf": 11}}
+    ),
     "at most two of a pattern, JSON": lambda: Grammar.from_json_schema(
         {"contains": {"type": "string", "pattern": "a.{6}b"}, "maxContains": 2, "type": "array"}
     ),

@@ -186,72 +186,20 @@ class ClassTrie::Builder {
     add_node();
   }
 
+  // In the order in which the nodes lie in memory: parents have lower numbers than their children.
   void run() {
-    struct Visit {
-      std::uint32_t node;  // of the trie, which stands in
-      std::uint32_t in;    // of this one; inside a character, that at its beginning
-      std::uint32_t code = 0;
-      std::array<std::uint8_t, 3> bytes{};  // of the character under way
-      std::uint8_t begun = 0;               // so many
-      std::uint8_t more = 0;                // and so many to come
-      std::uint8_t low = 0x80, high = 0xBF;
-      bool plain = false;  // bytes as they are from here on
-    };
-    std::vector<Visit> stack{{Trie::kRoot, kRoot}};
-    while (!stack.empty() && complete()) {
-      const Visit at = stack.back();
-      stack.pop_back();
-      const Trie::Node& here = trie_.node(at.node);
-      for (std::uint32_t child = here.child_begin; child < here.child_end; ++child) {
-        const std::uint8_t byte = trie_.byte(child);
-        Visit next{child, at.in};
-        next.plain = at.plain;
-        const auto begun = [&](const Visit& of) {
-          std::uint32_t in = of.in;
-          for (std::size_t i = 0; i < of.begun; ++i) in = child_over(in, of.bytes[i]);
-          return in;
-        };
-        if (at.plain) {
-          next.in = child_over(at.in, byte);
-        } else if (at.more > 0) {
-          if (byte < at.low || at.high < byte) {
-            next.plain = true;
-            next.in = child_over(begun(at), byte);
-          } else {
-            next.code = (at.code << 6) | (byte & 0x3Fu);
-            next.more = static_cast<std::uint8_t>(at.more - 1);
-            if (next.more == 0) {
-              next.in = child_over(at.in, symbol_of(next.code));
-            } else {
-              next.bytes = at.bytes;
-              next.begun = at.begun;
-              next.bytes[next.begun++] = byte;
-            }
-          }
-        } else if (byte < 0x80) {
-          next.in = child_over(at.in, symbol_of(byte));
-          next.plain = byte == '\\' && classes_.lifted();
-        } else if (Letters::kFirstLead <= byte && byte <= Letters::kLastLead) {
-          const Lead lead(byte);
-          next.more = static_cast<std::uint8_t>(lead.more);
-          next.low = static_cast<std::uint8_t>(lead.low);
-          next.high = static_cast<std::uint8_t>(lead.high);
-          next.code = byte & (0x3Fu >> lead.more);
-          next.bytes[next.begun++] = byte;
-        } else {
-          next.plain = true;
-          next.in = child_over(at.in, byte);
-        }
-        const Trie::Node& below = trie_.node(child);
-        const bool leaf = below.child_begin == below.child_end;
-        if (below.entry_begin != below.entry_end) {
-          const std::uint32_t in = next.more == 0 ? next.in : begun(next);
-          for (const Entry& entry : trie_.entries_at(child)) tokens_.emplace_back(in, entry.token);
-        }
-        if (leaf) continue;
-        if (next.more == 0) places_.emplace_back(next.in, child);
-        stack.push_back(next);
+    std::vector<Place> places(trie_.size());
+    for (std::uint32_t node = 0; node < trie_.size() && complete(); ++node) {
+      const Trie::Node& here = trie_.node(node);
+      const Place at = places[node];
+      for (std::uint32_t child = here.child_begin; child < here.child_end; ++child)
+        places[child] = after(at, trie_.byte(child));
+      const bool whole = at.bytes == kWhole || at.bytes == kPlain;
+      if (here.entry_begin != here.entry_end) {
+        const std::uint32_t in = whole ? at.in : begun(at);
+        for (const Entry& entry : trie_.entries_at(node)) tokens_.emplace_back(in, entry.token);
       }
+      if (whole && here.child_begin != here.child_end) places_.emplace_back(at.in, node);
     }
   }
 
@@ -264,6 +212,51 @@ class ClassTrie::Builder {
   }
 
  private:
+  // The node here that one of the trie belongs to; inside a character, that at its beginning.
+  struct Place {
+    std::uint32_t in = kRoot;
+    std::uint32_t bytes = kWhole;  // how many of a character are there, and which: 2, 8, 8, 8 bits
+  };
+  static constexpr std::uint32_t kWhole = 0;
+  static constexpr std::uint32_t kPlain = ~std::uint32_t{0};  // bytes as they are from here on
+
+  static std::uint8_t byte_of(std::uint32_t bytes, unsigned i) {
+    return static_cast<std::uint8_t>(bytes >> (8 * i));
+  }
+
+  Place after(const Place& at, std::uint8_t byte) {
+    if (at.bytes == kPlain) return {child_over(at.in, byte), kPlain};
+    if (at.bytes != kWhole) return within(at, byte);
+    if (byte < 0x80) {
+      const bool escapes = byte == '\\' && classes_.lifted();
+      return {child_over(at.in, symbol_of(byte)), escapes ? kPlain : kWhole};
+    }
+    if (byte < Letters::kFirstLead || Letters::kLastLead < byte)
+      return {child_over(at.in, byte), kPlain};
+    return {at.in, (1U << 24) | byte};
+  }
+
+  // The next byte of a character under way.
+  Place within(const Place& at, std::uint8_t byte) {
+    const unsigned begun_so_far = at.bytes >> 24;
+    const Lead lead(byte_of(at.bytes, 0));
+    const unsigned low = begun_so_far == 1 ? lead.low : 0x80;
+    const unsigned high = begun_so_far == 1 ? lead.high : 0xBF;
+    if (byte < low || high < byte) return {child_over(begun(at), byte), kPlain};
+    if (begun_so_far < lead.more)
+      return {at.in, (at.bytes + (1U << 24)) | (std::uint32_t{byte} << (8 * begun_so_far))};
+    std::uint32_t code = byte_of(at.bytes, 0) & (0x3FU >> lead.more);
+    for (unsigned i = 1; i < begun_so_far; ++i) code = (code << 6) | (byte_of(at.bytes, i) & 0x3FU);
+    return {child_over(at.in, symbol_of((code << 6) | (byte & 0x3FU))), kWhole};
+  }
+
+  // The node over the bytes of a character under way.
+  std::uint32_t begun(const Place& at) {
+    std::uint32_t in = at.in;
+    for (unsigned i = 0; i < at.bytes >> 24; ++i) in = child_over(in, byte_of(at.bytes, i));
+    return in;
+  }
+
   std::uint16_t symbol_of(std::uint32_t code) const {
     return static_cast<std::uint16_t>(kClass +
                                       (code < kTabled ? table_[code] : classes_.class_of(code)));

@@ -19,8 +19,8 @@ constexpr std::size_t kMostTries = 6;
 
 }  // namespace
 
-// One that tells apart what the term does; null where none is of use.
-std::shared_ptr<const ClassTrie> Walker::class_trie(Term t) {
+// One that tells apart what the term does; null where none is of use, or there and none to be made.
+std::shared_ptr<const ClassTrie> Walker::class_trie(Term t, bool make) {
   std::optional<CharacterClasses> classes = CharacterClasses::of(store_, t);
   if (!classes) return nullptr;
   const auto found = std::ranges::find_if(class_tries_, [&](const auto& known) {
@@ -32,8 +32,8 @@ std::shared_ptr<const ClassTrie> Walker::class_trie(Term t) {
   }
   classes->settle();
   if (!classes->few()) return nullptr;
-  const std::shared_ptr<const ClassTrie> made = index_.class_trie(std::move(*classes));
-  if (!made->complete()) return nullptr;
+  const std::shared_ptr<const ClassTrie> made = index_.class_trie(std::move(*classes), make);
+  if (made == nullptr || !made->complete()) return nullptr;
   if (class_tries_.size() == kMostTries) class_tries_.pop_back();
   class_tries_.insert(class_tries_.begin(), made);
   return made;

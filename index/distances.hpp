@@ -24,7 +24,7 @@ struct Measured {
 // not known.
 class Distances {
  public:
-  static constexpr std::size_t kMostTerms = 8000;
+  static constexpr std::size_t kMostTerms = 5000;
   Distances(TermStore& store, Measured start, bool lifted, bool closed,
             std::size_t most_terms = kMostTerms);
 

@@ -22,6 +22,9 @@ constexpr std::uint32_t kKeptSubtree = 8;
 // (keeping.hpp).
 constexpr std::uint64_t kHardNodes = 4000;
 constexpr std::size_t kHardTerms = 400;
+// And one of those that does so is done by classes of characters (class_trie.hpp).
+constexpr std::uint64_t kHardestNodes = 40'000;
+constexpr std::size_t kHardestTerms = 1500;
 // Where texts of so many characters leave something, longer ones are looked at one by one.
 constexpr std::uint32_t kManyCharacters = 8;
 // Operands of a union that are looked at one by one.
@@ -118,7 +121,8 @@ std::shared_ptr<const FrameMask> Walker::left_out(const Source& source, bool all
                : study(source.place, source.term, all ? Rests::All : Rests::GoingOn, false));
 }
 
-// `hard`: a first try took long, so forms are looked for.
+// `hard`: a first try took long, so forms are looked for. Where that takes long, too, classes of
+// characters are made, which serve the next such term at once.
 std::shared_ptr<FrameMask> Walker::study(Place place, Term t, Rests rests, bool last, bool hard) {
   const Trie& trie = *place.trie;
   if (const Counted* const form = counted_form(t);
@@ -126,8 +130,9 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, Rests rests, bool 
     if (auto counted = study_counted(place, *form, rests)) return counted;
   }
 
-  if (hard && place.node == Trie::kRoot && &trie == &index_.trie()) {
-    if (const auto classes = class_trie(t)) return study_by_class(*classes, t, rests, last);
+  const bool of_all = place.node == Trie::kRoot && &trie == &index_.trie();
+  if (hard && of_all) {
+    if (const auto classes = class_trie(t, false)) return study_by_class(*classes, t, rests, last);
   }
 
   struct Visit {
@@ -326,12 +331,14 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, Rests rests, bool 
   std::array<std::uint8_t, 256> moved;
   const std::uint64_t nodes_before = stats_.study_nodes;
   const std::size_t terms_before = store_.size();
-  bool may_be_hard = !hard && !restricted;
+  bool may_be_harder = hard ? of_all : !restricted;
   while (!stack.empty()) {
-    if (may_be_hard && (stats_.study_nodes - nodes_before > kHardNodes ||
-                        store_.size() - terms_before > kHardTerms)) {
-      may_be_hard = !has_multiples(store_, t);
-      if (may_be_hard) return study(place, t, rests, last, true);
+    if (may_be_harder && (stats_.study_nodes - nodes_before > (hard ? kHardestNodes : kHardNodes) ||
+                          store_.size() - terms_before > (hard ? kHardestTerms : kHardTerms))) {
+      may_be_harder = !hard && !has_multiples(store_, t);
+      if (may_be_harder) return study(place, t, rests, last, true);
+      if (const auto classes = hard ? class_trie(t, true) : nullptr)
+        return study_by_class(*classes, t, rests, last);
     }
     const Visit at = stack.back();
     stack.pop_back();

@@ -259,13 +259,14 @@ std::shared_ptr<const Trie> TokenIndex::keep_trie(std::vector<Entry> entries) {
   return place->second;
 }
 
-std::shared_ptr<const ClassTrie> TokenIndex::class_trie(CharacterClasses classes) {
+std::shared_ptr<const ClassTrie> TokenIndex::class_trie(CharacterClasses classes, bool make) {
   const Hash128 key = classes.hash();
   {
     const std::scoped_lock lock(mutex_);
     if (const auto known = class_tries_.find(key); known != class_tries_.end())
       return known->second;
   }
+  if (!make) return nullptr;
   auto made = std::make_shared<const ClassTrie>(*trie_, std::move(classes));
   const std::size_t bytes = made->memory();
   const std::scoped_lock lock(mutex_);

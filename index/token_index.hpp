@@ -139,8 +139,8 @@ class TokenIndex {
   // serves every frame that leaves them. Where runs of one letter may be split in many ways, frames
   // on remainders of remainders would otherwise be exponentially many.
   std::shared_ptr<const Trie> keep_trie(std::vector<Entry> entries);
-  // The vocabulary's trie by classes of characters.
-  std::shared_ptr<const ClassTrie> class_trie(CharacterClasses classes);
+  // The vocabulary's trie by classes of characters; null when it is not there and not to be made.
+  std::shared_ptr<const ClassTrie> class_trie(CharacterClasses classes, bool make);
 
   struct Stats {
     std::size_t trie_nodes, frame_masks, frame_mask_bytes, frame_masks_made;

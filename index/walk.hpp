@@ -303,7 +303,7 @@ class Walker {
   std::shared_ptr<const FrameMask> left_out(const Source& source, bool all);
   std::shared_ptr<FrameMask> study(Place place, Term t, Rests rests, bool last, bool hard = false);
   // class_walk.cpp
-  std::shared_ptr<const ClassTrie> class_trie(Term t);
+  std::shared_ptr<const ClassTrie> class_trie(Term t, bool make);
   std::shared_ptr<FrameMask> study_by_class(const ClassTrie& classes, Term t, Rests rests,
                                             bool last);
   const Counted* counted_form(Term t);
