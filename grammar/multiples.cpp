@@ -174,21 +174,32 @@ TermStore::Ending TermStore::residue_ending(Term t) {
   if (nodes_[t].kind != Kind::Intersect) return Ending::Unknown;
   Remainders remainders;
   Term shape = kNone;
+  // False where it is not one of those before it.
+  const auto add = [&](const Node& residue, bool without) {
+    const std::uint32_t places = residue.c >> 16;
+    const std::uint32_t after = residue.c & 0xFFFF;
+    std::optional<std::uint32_t> left;
+    if (after != kBeforePoint) left = places - (after - 1);
+    const bool first = remainders.with.empty() && remainders.without.empty();
+    if (!first && left != remainders.left) return false;
+    remainders.left = left;
+    (without ? remainders.without : remainders.with)
+        .push_back(left ? Congruence{residue.a, residue.b} : Congruence::of(residue));
+    if (!without) remainders.whole = remainders.whole || places == 0;
+    return true;
+  };
+  const auto is_residue = [&](Term u) { return nodes_[u].kind == Kind::Residue; };
   for (const Term operand : operands(t)) {
     const Node& n = nodes_[operand];
-    const bool without = n.kind == Kind::Complement;
-    const Node& inner = without ? nodes_[n.a] : n;
-    if (inner.kind == Kind::Residue) {
-      const std::uint32_t places = inner.c >> 16;
-      const std::uint32_t after = inner.c & 0xFFFF;
-      std::optional<std::uint32_t> left;
-      if (after != kBeforePoint) left = places - (after - 1);
-      const bool first = remainders.with.empty() && remainders.without.empty();
-      if (!first && left != remainders.left) return Ending::Unknown;
-      remainders.left = left;
-      (without ? remainders.without : remainders.with)
-          .push_back(left ? Congruence{inner.a, inner.b} : Congruence::of(inner));
-      if (!without) remainders.whole = remainders.whole || places == 0;
+    const Node& inner = n.kind == Kind::Complement ? nodes_[n.a] : n;
+    const bool none_of = n.kind == Kind::Complement && inner.kind == Kind::Union &&
+                         std::ranges::all_of(operands(n.a), is_residue);
+    if (none_of) {
+      for (const Term each : operands(n.a)) {
+        if (!add(nodes_[each], true)) return Ending::Unknown;
+      }
+    } else if (inner.kind == Kind::Residue) {
+      if (!add(inner, n.kind == Kind::Complement)) return Ending::Unknown;
     } else if (shape == kNone) {
       shape = operand;
     } else {

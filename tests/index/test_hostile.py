@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from grammaton import Grammar, LimitExceeded, Vocabulary, VocabularyError, compile
+from grammaton import Grammar, LimitExceeded, Limits, Vocabulary, VocabularyError, compile
 from grammaton._core import Constraint, Recognizer, TermStore, TokenIndex
 
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -84,3 +84,23 @@ def test_a_template_goes_on_only_to_rules_that_end() -> None:
     assert not matcher.accept(ord("b"))
     assert matcher.accept(ord("a"))
     assert matcher.is_complete
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"multipleOf": 123_456, "minimum": -123_456, "maximum": 10**18},
+        {"multipleOf": 4004, "not": {"anyOf": [{"multipleOf": d} for d in (8, 33, 12)]}},
+    ],
+)
+def test_multiples_are_told_by_arithmetic(schema: dict[str, object]) -> None:
+    """Ends of scientific forms were searched for, a hundred thousand terms at the first mask."""
+    digits = [b"%d" % number for number in range(10, 1000)]
+    tokens = [*BYTES, *digits]
+    vocabulary = Vocabulary([*tokens, b""], eos_token_ids=len(tokens))
+    grammar = Grammar.from_json_schema({"type": "number", **schema})
+    matcher = compile(grammar, vocabulary.with_limits(Limits(max_step_terms=40_000))).matcher()
+    for text in (b"12", b"0", b"8"):
+        token = tokens.index(text)
+        assert matcher.mask()[token // 32] >> (token % 32) & 1
+        assert matcher.accept_bytes(text)
