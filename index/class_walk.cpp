@@ -45,7 +45,7 @@ std::shared_ptr<FrameMask> Walker::study_by_class(const ClassTrie& classes, Term
     std::uint32_t node;
     Term term;
   };
-  std::vector<Word>& bits = studied_;
+  std::vector<Word>& bits = scratch_->studied;
   bits.assign(index_.words(), 0);
   std::vector<std::uint32_t> tokens;
   std::vector<Visit> exits;
