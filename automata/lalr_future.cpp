@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <iterator>
-#include <numeric>
-#include <unordered_map>
 #include <unordered_set>
 
 namespace grammaton {
@@ -12,14 +9,15 @@ namespace grammaton {
 namespace {
 
 constexpr std::size_t kMostNodes = 2'000'000;
-constexpr std::size_t kMostStates = 2'000'000;
+// Links between nodes, and pops of them.
+constexpr std::size_t kMostLinks = 10'000'000;
 // Characters that are looked at to find separators, and tried as such.
 constexpr std::size_t kMostCharacters = 64;
 // Lex states visited to find a text of a terminal, and texts tried.
 constexpr std::size_t kMostSampled = 1024;
 constexpr std::size_t kMostSamples = 3;
 
-enum Control : std::uint32_t { kBorder, kLook, kReduce };
+enum Control : std::uint32_t { kBorder, kLeads, kLook, kReduce };
 
 std::string encode(std::uint32_t code) {
   std::string text;
@@ -156,117 +154,6 @@ void LalrFuture::find_separator() {
     borders_.push_back({rest, context});
     return;
   }
-}
-
-// --- leads ---
-
-std::uint32_t LalrFuture::place(LexId lex, DutiesId duties, ContextId context) {
-  const auto [found, is_new] =
-      place_lookup_.try_emplace({lex, duties, context}, static_cast<std::uint32_t>(places_.size()));
-  if (is_new) {
-    if (places_.size() >= kMostStates) {
-      throw LimitFault("what can follow in the Lark grammar needs more than " +
-                       std::to_string(kMostStates) +
-                       " states of its lexer; terminals that could still become longer: " +
-                       lexer_.describe(duties));
-    }
-    places_.push_back({lex, duties, context, {}, {}, kNone});
-  }
-  return found->second;
-}
-
-// The bytes to explore: all that can make a difference.
-std::vector<unsigned> LalrFuture::bytes_from(LexId lex, DutiesId duties) {
-  if (duties == 0 && !lexer_.looks_behind()) return lexer_.representatives(lex);
-  std::vector<unsigned> bytes;
-  lexer_.live(lex).each([&](unsigned byte) { bytes.push_back(byte); });
-  return bytes;
-}
-
-void LalrFuture::explore(std::uint32_t index) {
-  const Place at = places_[index];
-  std::vector<std::uint32_t> own;
-  std::vector<std::uint32_t> next;
-  for (const unsigned byte : bytes_from(at.lex, at.duties)) {
-    const ContextId after = lexer_.after(at.context, byte);
-    const LarkLexer::Move move = lexer_.move(at.lex, byte, after);
-    if (move.next == LarkLexer::kDeadLex) continue;
-    const DutiesId duties = lexer_.advance(at.duties, byte, after);
-    if (duties == LarkLexer::kBroken) continue;
-    for (std::uint32_t slot = 0; slot < move.count; ++slot) {
-      const LarkLexer::Origin origin = lexer_.origin(move, slot);
-      if (!origin.is_new) continue;
-      const DutiesId chosen = lexer_.unite(duties, lexer_.choice(move.next, slot));
-      if (chosen == LarkLexer::kBroken) continue;
-      const BorderId behind = border(chosen, after);
-      const auto [found, is_new] = lead_lookup_.try_emplace(
-          {origin.value, origin.ignored, behind}, static_cast<std::uint32_t>(lead_list_.size()));
-      if (is_new) lead_list_.push_back({origin.value, origin.ignored, behind});
-      own.push_back(found->second);
-    }
-    if (lexer_.has_threads(move.next))
-      next.push_back(place(lexer_.threads_only(move.next), duties, after));
-  }
-  for (std::vector<std::uint32_t>* list : {&own, &next}) {
-    std::ranges::sort(*list);
-    const auto twins = std::ranges::unique(*list);
-    list->erase(twins.begin(), twins.end());
-  }
-  places_[index].leads = std::move(own);
-  places_[index].next = std::move(next);
-}
-
-LeadsId LalrFuture::leads(LexId lex, DutiesId duties, ContextId context) {
-  if (lex == LarkLexer::kDeadLex || duties == LarkLexer::kBroken) return 0;
-  const std::uint32_t asked = place(lex, duties, context);
-  if (places_[asked].result != kNone) return places_[asked].result;
-  // All that is new, and who can reach each of it.
-  std::vector<std::uint32_t> fresh{asked};
-  std::unordered_map<std::uint32_t, std::uint32_t> number{{asked, 0}};
-  std::vector<std::vector<std::uint32_t>> before(1);
-  for (std::uint32_t i = 0; i < fresh.size(); ++i) {
-    explore(fresh[i]);
-    for (const std::uint32_t next : places_[fresh[i]].next) {
-      if (places_[next].result != kNone) continue;
-      const auto count = static_cast<std::uint32_t>(fresh.size());
-      const auto [known, is_new] = number.try_emplace(next, count);
-      if (is_new) {
-        fresh.push_back(next);
-        before.emplace_back();
-      }
-      before[known->second].push_back(i);
-    }
-  }
-  // What each leads to, last found first, until nothing is added: who can reach it is looked at
-  // again when something was. Rounds over all took seconds for 40,000 places in a row.
-  std::vector<std::uint32_t> pending(fresh.size());
-  std::iota(pending.begin(), pending.end(), 0U);
-  std::vector<bool> waits(fresh.size(), true);
-  while (!pending.empty()) {
-    const std::uint32_t i = pending.back();
-    pending.pop_back();
-    waits[i] = false;
-    Place& at = places_[fresh[i]];
-    std::vector<std::uint32_t> all = at.leads;
-    for (const std::uint32_t next : at.next) {
-      const std::vector<std::uint32_t>& more = places_[next].leads;
-      if (std::ranges::includes(all, more)) continue;
-      std::vector<std::uint32_t> both;
-      std::ranges::set_union(all, more, std::back_inserter(both));
-      all = std::move(both);
-    }
-    if (all.size() == at.leads.size()) continue;
-    at.leads = std::move(all);
-    for (const std::uint32_t user : before[i]) {
-      if (!waits[user]) pending.push_back(user);
-      waits[user] = true;
-    }
-  }
-  for (const std::uint32_t index : fresh) {
-    places_[index].result = leads_pool_.intern(places_[index].leads);
-    places_[index].next = {};
-  }
-  return places_[asked].result;
 }
 
 // --- configurations ---
@@ -440,30 +327,38 @@ std::uint32_t LalrFuture::node(std::uint32_t control, std::uint32_t state) {
   const auto [index, is_new] =
       node_lookup_.try_emplace(key, static_cast<std::uint32_t>(nodes_.size()));
   if (is_new) {
-    if (nodes_.size() >= kMostNodes) {
-      std::string names;
-      for (const Border& border : borders_) {
-        const std::string name = lexer_.describe(border.duties);
-        if (!name.empty() && names.find(name) == std::string::npos)
-          names += (names.empty() ? "" : ", ") + name;
-        if (names.size() > 200) break;
-      }
-      throw LimitFault("whether the Lark grammar can go on needs more than " +
-                       std::to_string(kMostNodes) +
-                       " cases; no ignored text separates terminals, and these could still become "
-                       "longer: " +
-                       names);
-    }
+    if (nodes_.size() >= kMostNodes) throw too_many_cases();
     nodes_.push_back({control, state, false, 0, {}, {}});
     pending_.emplace_back(index, kNone);
   }
   return index;
 }
 
+LimitFault LalrFuture::too_many_cases() const {
+  std::string names;
+  for (const Border& border : borders_) {
+    const std::string name = lexer_.describe(border.duties);
+    if (!name.empty() && names.find(name) == std::string::npos)
+      names += (names.empty() ? "" : ", ") + name;
+    if (names.size() > 200) break;
+  }
+  return LimitFault(
+      "whether the Lark grammar can go on needs more cases than can be looked at; no ignored text "
+      "separates terminals, and these could still become longer: " +
+          names,
+      names.substr(0, names.find(',')));
+}
+
+// Of each there may be as many as squares of the grammar's size.
+void LalrFuture::check_links() {
+  if (++links_ > kMostLinks) throw too_many_cases();
+}
+
 // `user` has the pops of `used`; with a state, it goes on there after each of them.
 void LalrFuture::use(std::uint32_t user, std::uint32_t used, std::uint32_t state) {
   if (user == used && state == kNone) return;
   if (!uses_.emplace(user, used, state).second) return;
+  check_links();
   nodes_[used].users.emplace_back(user, state);
   if (nodes_[used].ends) set_ends(user);
   for (std::size_t i = 0; i < nodes_[used].pops.size(); ++i) {
@@ -481,6 +376,7 @@ void LalrFuture::add_pop(std::uint32_t index, std::uint32_t control) {
   const auto place = std::ranges::lower_bound(pops, control);
   if (place != pops.end() && *place == control) return;
   pops.insert(place, control);
+  check_links();
   pending_.emplace_back(index, control);
 }
 
@@ -512,7 +408,13 @@ void LalrFuture::expand(std::uint32_t index) {
     const Border border = borders_[control[1]];
     const LeadsId all =
         leads(lexer_.fresh(here.scanner, border.context), border.duties, border.context);
-    for (const std::uint32_t id : leads_pool_.copy(all)) {
+    const std::uint32_t words[] = {kLeads, all};
+    if (all != 0) use(index, node(controls_.intern(words), state), kNone);
+    if (lexer_.hold_at_end(border.duties) &&
+        here.actions[source_.end_of_text()] != LalrSource::kNoAction)
+      look(source_.end_of_text(), 0);
+  } else if (control[0] == kLeads) {
+    for (const std::uint32_t id : leads_pool_.copy(control[1])) {
       const Lead lead = lead_list_[id];
       if (lead.ignored) {
         const std::uint32_t words[] = {kBorder, lead.border};
@@ -521,9 +423,6 @@ void LalrFuture::expand(std::uint32_t index) {
         look(lead.terminal, lead.border);
       }
     }
-    if (lexer_.hold_at_end(border.duties) &&
-        here.actions[source_.end_of_text()] != LalrSource::kNoAction)
-      look(source_.end_of_text(), 0);
   } else if (control[0] == kLook) {
     const std::int32_t action = here.actions[control[1]];
     if (action > 0) {
@@ -550,11 +449,11 @@ void LalrFuture::expand(std::uint32_t index) {
 
 void LalrFuture::saturate() {
   // A limit was met: what is half known must not be taken for an answer.
-  if (exhausted_) throw LimitFault(*exhausted_);
+  if (exhausted_) throw *exhausted_;
   try {
     settle_pending();
   } catch (const LimitFault& fault) {
-    exhausted_ = fault.what();
+    exhausted_ = fault;
     throw;
   }
 }
@@ -579,9 +478,9 @@ void LalrFuture::settle_pending() {
 }
 
 std::size_t LalrFuture::memory() const {
-  return places_.size() * 160 + nodes_.size() * 80 + node_lookup_.memory() + reached_.memory() +
-         viable_.size() * 64 + accepted_.memory() + core_viable_.size() * sizeof(Answer) +
-         always_.memory();
+  return places_.size() * 80 + leads_pool_.memory() + links_ * 64 + nodes_.size() * 80 +
+         node_lookup_.memory() + reached_.memory() + viable_.size() * 64 + accepted_.memory() +
+         core_viable_.size() * sizeof(Answer) + always_.memory();
 }
 
 }  // namespace grammaton

@@ -8,7 +8,8 @@
 // What a border can lead to on a stack is reachability in a pushdown system, decided exactly: the
 // stack is read from the top with sets of *controls* (a border, a look-ahead, a reduction under
 // way), and a node (control, parser state) knows with which controls its state can be popped, or
-// that the end is reached above it. Nodes are found on demand and kept.
+// that the end is reached above it. Nodes are found on demand and kept. A border goes on as its
+// leads, which most borders share: ten thousand ignored patterns have as many borders.
 //
 // Two facts make it cheap for most grammars. If some ignored text ends every lexeme (a *separator*,
 // as a space mostly is), a border whose duties it satisfies is as good as the border behind the
@@ -59,9 +60,12 @@ class LalrFuture {
     LexId lex;
     DutiesId duties;
     ContextId context;
-    std::vector<std::uint32_t> leads;  // sorted ids, its own first and then all that it can reach
-    std::vector<std::uint32_t> next;
-    LeadsId result = kNone;
+    LeadsId result = kNone;  // all that it can reach
+  };
+  // What a byte leads to from a place that is being explored.
+  struct Explored {
+    std::vector<std::uint32_t> own;   // leads
+    std::vector<std::uint32_t> next;  // places
   };
   struct Node {
     std::uint32_t control;
@@ -87,7 +91,9 @@ class LalrFuture {
   };
 
   std::uint32_t place(LexId lex, DutiesId duties, ContextId context);
-  void explore(std::uint32_t place);
+  Explored explore(std::uint32_t place);
+  void join(std::vector<std::uint32_t>& all, std::span<const std::uint32_t> more);
+  LimitFault too_much_to_explore(const Place& at) const;
   std::vector<unsigned> bytes_from(LexId lex, DutiesId duties);
   BorderId border(DutiesId duties, ContextId context);
   void find_separator();
@@ -103,6 +109,8 @@ class LalrFuture {
   void use(std::uint32_t user, std::uint32_t used, std::uint32_t state);
   void expand(std::uint32_t node);
   void add_pop(std::uint32_t node, std::uint32_t control);
+  void check_links();
+  LimitFault too_many_cases() const;
   void set_ends(std::uint32_t node);
   void saturate();
   void settle_pending();
@@ -121,6 +129,7 @@ class LalrFuture {
   std::vector<Border> borders_;
   std::map<std::pair<DutiesId, ContextId>, BorderId> border_lookup_;
   std::vector<Place> places_;
+  std::uint64_t explored_ = 0;  // threads of the lexer that were followed, and leads put together
   std::map<std::tuple<LexId, DutiesId, ContextId>, std::uint32_t> place_lookup_;
 
   std::vector<std::string> separators_;  // characters
@@ -131,11 +140,12 @@ class LalrFuture {
   std::vector<Node> nodes_;
   FlatMap<std::uint32_t> node_lookup_;
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> uses_;
+  std::size_t links_ = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>>
-      pending_;                           // node, pop; kNone: expand, or end
-  FlatMap<std::uint32_t> reached_;        // 0 or 1, by control and stack
-  std::vector<Question> questions_;       // of reaches_end(), kept for their memory
-  std::optional<std::string> exhausted_;  // what was said when a limit was met
+      pending_;                          // node, pop; kNone: expand, or end
+  FlatMap<std::uint32_t> reached_;       // 0 or 1, by control and stack
+  std::vector<Question> questions_;      // of reaches_end(), kept for their memory
+  std::optional<LimitFault> exhausted_;  // what was said when a limit was met
 
   std::vector<Answer> core_viable_;  // without duties and contexts
   std::map<std::tuple<CoreId, DutiesId, ContextId>, Answer> viable_;

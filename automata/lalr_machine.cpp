@@ -83,9 +83,10 @@ LalrMachine::Reduced LalrMachine::reduce(Tower& tower, Terminal terminal) {
     if (terminal == source_->end_of_text() && next == source_->end) return done(Reduced::Ends);
     tower.states.push_back(next);
   }
+  const bool named = terminal < source_->names.size();
   throw LimitFault("the parser reduces for ever before " +
-                   (terminal < source_->names.size() ? source_->names[terminal]
-                                                     : std::string("the end of the text")));
+                       (named ? source_->names[terminal] : std::string("the end of the text")),
+                   named ? source_->names[terminal] : std::string());
 }
 
 StackId LalrMachine::shift(StackId stack, Terminal terminal) {

@@ -111,11 +111,14 @@ ContextId LarkLexer::after(ContextId context, unsigned byte) {
 
 const std::vector<LarkLexer::Thread>& LarkLexer::closure(std::uint32_t place,
                                                          std::uint64_t holding) {
-  const std::pair key{holding, place};
-  const auto known = closures_.find(key);
-  if (known != closures_.end()) return known->second;
-  std::vector<Thread> threads = close(place, holding);
-  return closures_.emplace(key, std::move(threads)).first->second;
+  const auto of = std::ranges::find(closed_for_, holding);
+  const std::uint64_t key =
+      (static_cast<std::uint64_t>(of - closed_for_.begin()) << 32) | std::uint64_t{place};
+  if (of == closed_for_.end()) closed_for_.push_back(holding);
+  if (const std::uint32_t* const known = closure_lookup_.find(key)) return closures_[*known];
+  std::vector<Thread> threads = close(place, holding);  // which makes those of look-aheads
+  closure_lookup_.try_emplace(key, static_cast<std::uint32_t>(closures_.size()));
+  return closures_.emplace_back(std::move(threads));
 }
 
 // What can be reached from a place without a character, in order of preference. Iterations of loops
@@ -135,8 +138,14 @@ std::vector<LarkLexer::Thread> LarkLexer::close(std::uint32_t place, std::uint64
     Way way = std::move(pending.back());
     pending.pop_back();
     if (!seen.emplace(way.place, way.duties, way.loops).second) continue;
-    if (seen.size() > limits_.max_step_terms)
-      throw LimitFault("a terminal has more than max_step_terms ways to go on");
+    if (seen.size() > limits_.max_step_terms) {
+      const Terminal terminal = terminal_of_[place];
+      const std::string name = terminal == kNone ? "?" : source_->names[terminal];
+      throw LimitFault("terminal " + name + " has more than max_step_terms = " +
+                           std::to_string(limits_.max_step_terms) +
+                           " ways to go on after a character",
+                       name);
+    }
     const Instruction& at = source_->program[way.place];
     switch (at.op) {
       case Op::Char: {
@@ -194,8 +203,8 @@ void LarkLexer::follow(const Thread& thread, unsigned byte, std::uint64_t holdin
     add(Thread{thread.place, rest, thread.duties});
     return;
   }
-  // A copy: what `add` does may make closures.
-  const std::vector<Thread> reached = closure(source_->program[thread.place].next, holding);
+  const std::vector<Thread>& reached = closure(source_->program[thread.place].next, holding);
+  work_ += reached.size();
   for (const Thread& next : reached)
     add(Thread{next.place, next.rest, unite(thread.duties, next.duties)});
 }
@@ -246,6 +255,7 @@ DutiesId LarkLexer::advance(DutiesId duties, unsigned byte, ContextId after) {
   for (const std::uint32_t id : duties_pool_.copy(duties)) {
     const std::vector<std::uint32_t> words = duty_pool_.copy(id);
     std::vector<Thread> threads;
+    work_ += words.size() / 3;
     for (std::size_t i = 1; i < words.size(); i += 3) {
       Thread thread{words[i], words[i + 1], advance(words[i + 2], byte, after)};
       if (thread.duties == kBroken) continue;
@@ -403,16 +413,17 @@ LarkLexer::Move LarkLexer::make_move(LexId lex, unsigned byte, ContextId after) 
   }
 
   std::vector<Thread> threads;
-  std::set<Thread> kept;
+  kept_.clear();
   std::vector<Origin> origins;
   bool cut = false;
   const auto add_slot = [&](DutiesId duties, Origin origin) {
     // Of two waiting slots with equal duties the second is never taken.
-    if (!kept.insert({kSlot, kNothing, duties}).second) return;
+    if (!kept_.insert(kSlot, kNothing, duties)) return;
     threads.push_back({kSlot, kNothing, duties});
     origins.push_back(origin);
     cut = duties == 0;
   };
+  work_ += words.size() / 3;
   std::uint32_t slot = 0;
   for (std::size_t i = kHead; i < words.size() && !cut; i += 3) {
     const Thread thread{words[i], words[i + 1], advance(words[i + 2], byte, after)};
@@ -427,7 +438,7 @@ LarkLexer::Move LarkLexer::make_move(LexId lex, unsigned byte, ContextId after) 
       if (cut) return;
       if (next.place != kSlot && source_->program[next.place].op == Op::Match) {
         add_slot(next.duties, resolve(scanner, source_->program[next.place].a, trackers));
-      } else if (kept.insert(next).second) {
+      } else if (kept_.insert(next.place, next.rest, next.duties)) {
         threads.push_back(next);
       }
     });

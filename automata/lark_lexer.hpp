@@ -12,13 +12,15 @@
 #pragma once
 
 #include <array>
-#include <map>
+#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "automata/flat_map.hpp"
 #include "automata/lark_source.hpp"
 #include "automata/list_pool.hpp"
+#include "automata/triple_set.hpp"
 #include "grammar/normalise.hpp"
 
 namespace grammaton {
@@ -90,8 +92,13 @@ class LarkLexer {
   std::vector<std::uint32_t> first_classes(LexId lex) const;
   // Whether they follow patterns of ignored terminals only.
   bool only_ignored(DutiesId duties) const;
-  // The terminals whose patterns duties follow, for messages.
+  // Some of the terminals whose patterns duties, or the threads of a lex state, follow, for
+  // messages.
   std::string describe(DutiesId duties) const;
+  std::string describe_threads(LexId lex) const;
+
+  // Threads that were followed so far, some 50 ns each.
+  std::uint64_t work() const { return work_; }
 
   TermStore& store() { return *store_; }
   std::size_t state_count() const { return states_.size(); }
@@ -115,6 +122,7 @@ class LarkLexer {
     const auto words = states_[lex];
     return {words[kHead + 3 * i], words[kHead + 3 * i + 1], words[kHead + 3 * i + 2]};
   }
+  std::string describe(std::span<const std::uint32_t> threads) const;
   std::size_t thread_count(LexId lex) const { return (states_[lex].size() - kHead) / 3; }
   LexId intern(std::uint32_t scanner, bool fresh, std::uint32_t trackers,
                const std::vector<Thread>& threads);
@@ -139,9 +147,11 @@ class LarkLexer {
   std::vector<Term> classes_;
   std::vector<Terminal> terminal_of_;  // by instruction
 
-  std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<Thread>> closures_;
-  ListPool duty_pool_;    // negated, then threads
-  ListPool duties_pool_;  // sorted duties
+  std::deque<std::vector<Thread>> closures_;
+  std::vector<std::uint64_t> closed_for_;  // the look-behinds that held
+  FlatMap<std::uint32_t> closure_lookup_;  // by number of those and place
+  ListPool duty_pool_;                     // negated, then threads
+  ListPool duties_pool_;                   // sorted duties
   std::unordered_map<std::uint64_t, DutiesId> advanced_;
 
   ListPool contexts_;  // phase, then a set of threads for each look-behind
@@ -174,6 +184,8 @@ class LarkLexer {
   std::vector<std::array<std::uint32_t, 256>> moves_of_;
   std::vector<Move> moves_;
   std::vector<Origin> origins_;
+  TripleSet kept_;  // of the move under way
+  std::uint64_t work_ = 0;
 };
 
 }  // namespace grammaton

@@ -62,16 +62,32 @@ bool LarkLexer::only_ignored(DutiesId duties) const {
 }
 
 std::string LarkLexer::describe(DutiesId duties) const {
-  std::set<std::string> names;
+  std::vector<std::uint32_t> threads;
   for (const std::uint32_t id : duties_pool_[duties]) {
-    const auto words = duty_pool_[id];
-    for (std::size_t i = 1; i < words.size(); i += 3) {
-      if (words[i] == kMatched || terminal_of_[words[i]] == kNone) continue;
-      names.insert(source_->names[terminal_of_[words[i]]]);
-    }
+    const auto words = duty_pool_[id].subspan(1);
+    threads.insert(threads.end(), words.begin(), words.end());
+  }
+  return describe(threads);
+}
+
+std::string LarkLexer::describe_threads(LexId lex) const {
+  return lex == kDeadLex ? "" : describe(states_[lex].subspan(kHead));
+}
+
+std::string LarkLexer::describe(std::span<const std::uint32_t> threads) const {
+  constexpr std::size_t kMostNames = 8;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < threads.size() && names.size() <= kMostNames; i += 3) {
+    const std::uint32_t place = threads[i];
+    if (place != kMatched && place != kSlot && terminal_of_[place] != kNone)
+      names.insert(source_->names[terminal_of_[place]]);
   }
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  std::size_t count = 0;
+  for (const std::string& name : names) {
+    if (count++ == kMostNames) return text + " and others";
+    text += (text.empty() ? "" : ", ") + name;
+  }
   return text;
 }
 
@@ -103,25 +119,33 @@ std::vector<unsigned> LarkLexer::representatives(LexId lex) {
   std::uint32_t parts = 1;
   bool has_duties = false;
   const auto refine = [&](Term rest) {
-    const ClassMap& map = store_->class_map(store_->row(rest));
-    std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t> numbers;
+    const Row row = store_->row(rest);
+    const ClassMap& map = store_->class_map(row);
+    std::vector<std::uint32_t> numbers(std::size_t{parts} * row.classes, kUnknown);
+    parts = 0;
     for (unsigned byte = 0; byte < 256; ++byte) {
-      const auto number = static_cast<std::uint32_t>(numbers.size());
-      part[byte] = numbers.try_emplace({part[byte], map.of[byte]}, number).first->second;
+      std::uint32_t& number = numbers[std::size_t{part[byte]} * row.classes + map.of[byte]];
+      if (number == kUnknown) number = parts++;
+      part[byte] = number;
     }
-    parts = static_cast<std::uint32_t>(numbers.size());
   };
+  std::vector<Term> rests;
   for (std::size_t i = 0; lex != kDeadLex && i < thread_count(lex); ++i) {
     const Thread thread = thread_at(lex, i);
     has_duties = has_duties || thread.duties != 0;
-    if (thread.place != kSlot) refine(thread.rest);
+    if (thread.place != kSlot) rests.push_back(thread.rest);
   }
   if (lex != kDeadLex) {
-    const std::vector<std::uint32_t> trackers = tracker_pool_.copy(states_[lex][2]);
+    const auto trackers = tracker_pool_[states_[lex][2]];
     for (std::size_t i = 0; i < trackers.size(); i += 2) {
-      if (source_->program[trackers[i]].op != Op::Match) refine(trackers[i + 1]);
+      if (source_->program[trackers[i]].op != Op::Match) rests.push_back(trackers[i + 1]);
     }
   }
+  // Hundreds of threads are in the midst of few classes.
+  std::ranges::sort(rests);
+  const auto twins = std::ranges::unique(rests);
+  rests.erase(twins.begin(), twins.end());
+  for (const Term rest : rests) refine(rest);
   std::vector<bool> seen(parts, false);
   live.each([&](unsigned byte) {
     if (!has_duties && seen[part[byte]]) return;

@@ -30,9 +30,11 @@ from grammaton.grammar.ebnf_nodes import (
     Literal,
     Margin,
     Node,
+    Place,
     Ref,
     Repeat,
     Rule,
+    RulePlaces,
     Rules,
     Seq,
     Term,
@@ -61,7 +63,12 @@ WIDE = 64
 
 
 def lower_rules(
-    store: TermStore, rules: Rules, start: str, *, places: TokenPlaces | None = None
+    store: TermStore,
+    rules: Rules,
+    start: str,
+    *,
+    places: TokenPlaces | None = None,
+    rule_places: RulePlaces | None = None,
 ) -> int:
     """Lowers a grammar and returns the term of its start rule.
 
@@ -70,6 +77,7 @@ def lower_rules(
         rules: every rule of the grammar.
         start: the name of the start rule.
         places: filled with where tokens are mentioned.
+        rule_places: filled with where rules are defined.
 
     Raises:
         GrammarError: no such start, a mention of no rule, `-` of something recursive.
@@ -97,6 +105,10 @@ def lower_rules(
             "or a part that no text matches",
             kind=UnsatisfiableGrammar,
         )
+    if rule_places is not None:
+        for name, rule in rules.by_name.items():
+            rule_places[name] = Place(rule.source, rule.position, rule.end)
+        rule_places[""] = rule_places[start]
     return term
 
 

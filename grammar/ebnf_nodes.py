@@ -186,6 +186,24 @@ TokenKey = tuple[tuple[str, ...], tuple[tuple[int, int], ...], bool]
 TokenPlaces = dict[TokenKey, Tokens]
 """Where a grammar's text mentions tokens, for errors that only a vocabulary can find."""
 
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A span of a source."""
+
+    source: Source
+    position: int
+    end: int
+
+    def error(self, message: str, *, kind: type[PlacedError] = GrammarError) -> PlacedError:
+        """The error for the place; it is for the caller to raise."""
+        return self.source.error(message, self.position, self.end, kind=kind)
+
+
+RulePlaces = dict[str, Place]
+"""Where rules are defined, by the names that the core has of them, for errors that it finds. That
+of "" is for what no single rule is at fault for: the start's."""
+
 Node = Chars | Literal | Term | Ref | Seq | Alt | Repeat | Without | Tokens | Margin | Indent
 
 

@@ -20,11 +20,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from grammaton._core import Recognizer, TermStore
-from grammaton.errors import GrammarError, UnsatisfiableGrammar
+from grammaton.errors import GrammarError, PlacedError, UnsatisfiableGrammar
 from grammaton.grammar.utf8 import check_utf8
 
 if TYPE_CHECKING:
-    from grammaton.grammar.ebnf_nodes import TokenPlaces
+    from grammaton.grammar.ebnf_nodes import RulePlaces, TokenPlaces
     from grammaton.grammar.lark.indenter import Indenter
     from grammaton.grammar.python_types import Reader, Validators
     from grammaton.grammar.regex import Dialect
@@ -46,6 +46,7 @@ class Grammar:
     Attributes:
         store, start: the terms. Internal to the library; not to be changed.
         token_places: where its text mentioned tokens, for errors. Internal as well.
+        rule_places: where it defines rules, for errors of the core. Internal as well.
         rehearsed: whether `compile` prepares masks, which pays for grammars with recursion.
             Internal as well.
     """
@@ -56,6 +57,7 @@ class Grammar:
         "_recognizer",
         "_text",
         "rehearsed",
+        "rule_places",
         "start",
         "store",
         "token_places",
@@ -64,6 +66,7 @@ class Grammar:
     store: TermStore
     start: int
     token_places: TokenPlaces
+    rule_places: RulePlaces
     rehearsed: bool
     _recognizer: Recognizer | Literal[False] | None
     _text: str | None
@@ -75,6 +78,7 @@ class Grammar:
         start: int,
         *,
         token_places: TokenPlaces | None = None,
+        rule_places: RulePlaces | None = None,
         rehearsed: bool = False,
     ) -> None:
         if not isinstance(store, TermStore):
@@ -85,6 +89,7 @@ class Grammar:
         object.__setattr__(self, "store", store)
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "token_places", token_places or {})
+        object.__setattr__(self, "rule_places", rule_places or {})
         object.__setattr__(self, "rehearsed", rehearsed)
         object.__setattr__(self, "_recognizer", None)
         object.__setattr__(self, "_text", None)
@@ -250,6 +255,7 @@ class Grammar:
 
         store = TermStore()
         places: TokenPlaces = {}
+        rule_places: RulePlaces = {}
         term = lower_lark(
             store,
             text,
@@ -259,8 +265,9 @@ class Grammar:
             declared={} if declared is None else declared,
             indenter=indenter,
             places=places,
+            rule_places=rule_places,
         )
-        return cls(store, term, token_places=places, rehearsed=True)
+        return cls(store, term, token_places=places, rule_places=rule_places, rehearsed=True)
 
     @classmethod
     def from_type(
@@ -320,8 +327,9 @@ class Grammar:
 
         store = TermStore()
         places: TokenPlaces = {}
-        term = lower_rules(store, read_gbnf(text), start, places=places)
-        return cls(store, term, token_places=places, rehearsed=True)
+        rule_places: RulePlaces = {}
+        term = lower_rules(store, read_gbnf(text), start, places=places, rule_places=rule_places)
+        return cls(store, term, token_places=places, rule_places=rule_places, rehearsed=True)
 
     @classmethod
     def from_ebnf(cls, text: str, *, start: str | None = None) -> Grammar:
@@ -340,8 +348,9 @@ class Grammar:
         rules = read_ebnf(text)
         store = TermStore()
         first = next(iter(rules.by_name))
-        term = lower_rules(store, rules, first if start is None else start)
-        return cls(store, term, rehearsed=True)
+        rule_places: RulePlaces = {}
+        term = lower_rules(store, rules, first if start is None else start, rule_places=rule_places)
+        return cls(store, term, rule_places=rule_places, rehearsed=True)
 
     @classmethod
     def from_text(cls, text: str) -> Grammar:
@@ -354,7 +363,8 @@ class Grammar:
         from grammaton.grammar.text_form import from_text
 
         store = TermStore()
-        return cls(store, from_text(store, text))
+        rule_places: RulePlaces = {}
+        return cls(store, from_text(store, text, rule_places), rule_places=rule_places)
 
     @classmethod
     def from_tokens(
@@ -426,7 +436,9 @@ class Grammar:
         if max is not None and max < min:
             raise GrammarError(f"min = {min} is above max = {max}")
         repeated = self.store.repeat(self.start, min, max)
-        return Grammar(self.store, repeated, token_places=self.token_places)
+        return Grammar(
+            self.store, repeated, token_places=self.token_places, rule_places=self.rule_places
+        )
 
     def optional(self) -> Grammar:
         """A text of this grammar, or none: `repeat(0, 1)`."""
@@ -517,14 +529,25 @@ class Grammar:
 
     # Inside
 
+    def placed(self, error: PlacedError) -> PlacedError:
+        """An error of the core, with the place of the rule at fault where the grammar's text has
+        it. Internal to the library."""
+        place = self.rule_places.get(error.part) or self.rule_places.get("")
+        if place is None or error.position is not None or error.pointer is not None:
+            return error
+        return place.error(error.message, kind=type(error))
+
     def _with(self, other: Grammar, build: Callable[[TermStore, list[int]], int]) -> Grammar:
         places = {**other.token_places, **self.token_places}
+        rules = {**other.rule_places, **self.rule_places}
+        for name in {"", *(other.rule_places.keys() & self.rule_places.keys())}:
+            rules.pop(name, None)  # it may be either's
         if self.store is other.store:
             both = build(self.store, [self.start, other.start])
-            return Grammar(self.store, both, token_places=places)
+            return Grammar(self.store, both, token_places=places, rule_places=rules)
         store = TermStore()
         terms = [store.import_term(each.store, each.start) for each in (self, other)]
-        return Grammar(store, build(store, terms), token_places=places)
+        return Grammar(store, build(store, terms), token_places=places, rule_places=rules)
 
     def _check_regular(self, operator: str, operand: str) -> None:
         if not self.store.is_regular(self.start):
@@ -540,12 +563,15 @@ class Grammar:
                 found: Recognizer | Literal[False] = Recognizer(self.store, self.start)
             except UnsatisfiableGrammar:
                 found = False
+            except PlacedError as error:
+                raise self.placed(error) from None
             object.__setattr__(self, "_recognizer", found)
         return self._recognizer or None
 
 
 def _restored(text: str, reader: Reader | None) -> Grammar:
     grammar = Grammar.from_text(text)
+    object.__setattr__(grammar, "rule_places", {})  # of a text that nobody wrote
     object.__setattr__(grammar, "_reader", reader)
     return grammar
 

@@ -7,17 +7,19 @@ asked, compiled and followed like any grammar, but does not combine with others.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from grammaton._core import LalrRecognizer
-from grammaton.errors import GrammarError, UnsatisfiableGrammar
+from grammaton.errors import GrammarError, PlacedError, UnsatisfiableGrammar
 from grammaton.grammar.grammar import Grammar, question
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from grammaton._core import LalrTables
+    from grammaton.grammar.lark.lalr import Places
 
 LalrLexer = Literal["contextual", "basic"]
 
@@ -31,11 +33,12 @@ class LalrGrammar(Grammar):
         tables: what the core runs. Internal to the library.
     """
 
-    __slots__ = ("_arguments", "_lalr", "tables")
+    __slots__ = ("_arguments", "_lalr", "_places", "tables")
 
     tables: LalrTables
     _arguments: tuple[str, str, LalrLexer, tuple[str, ...]]
     _lalr: LalrRecognizer | None
+    _places: Places
 
     def __init__(
         self,
@@ -47,13 +50,16 @@ class LalrGrammar(Grammar):
     ) -> None:
         from grammaton.grammar.lark.lalr import lalr_tables
 
-        object.__setattr__(self, "tables", lalr_tables(text, start, lexer, import_paths))
+        tables, places = lalr_tables(text, start, lexer, import_paths)
+        object.__setattr__(self, "tables", tables)
+        object.__setattr__(self, "_places", places)
         paths = tuple(str(path) for path in import_paths)
         object.__setattr__(self, "_arguments", (text, start, lexer, paths))
         object.__setattr__(self, "rehearsed", False)
         object.__setattr__(self, "_lalr", None)
         object.__setattr__(self, "_text", text)
         object.__setattr__(self, "token_places", {})
+        object.__setattr__(self, "rule_places", {})
         object.__setattr__(self, "_reader", None)
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -74,7 +80,10 @@ class LalrGrammar(Grammar):
         """
         data = question(text)
         recognizer = self._ask()
-        return data is not None and recognizer is not None and recognizer.accepts(data)
+        if data is None or recognizer is None:
+            return False
+        with self._placing():
+            return recognizer.accepts(data)
 
     def accepts_prefix(self, text: str | bytes) -> bool:
         """Whether Lark parses some text that starts with `text`; bytes may end in a character.
@@ -84,16 +93,34 @@ class LalrGrammar(Grammar):
         """
         data = question(text)
         recognizer = self._ask()
-        return data is not None and recognizer is not None and recognizer.accepts_prefix(data)
+        if data is None or recognizer is None:
+            return False
+        with self._placing():
+            return recognizer.accepts_prefix(data)
 
     def _ask(self) -> LalrRecognizer | None:
         """The recognizer, None when Lark parses no text at all."""
         if self._lalr is None:
             try:
-                object.__setattr__(self, "_lalr", LalrRecognizer(self.tables))
+                with self._placing():
+                    object.__setattr__(self, "_lalr", LalrRecognizer(self.tables))
             except UnsatisfiableGrammar:
                 return None
         return self._lalr
+
+    def placed(self, error: PlacedError) -> PlacedError:
+        """An error of the core, with the place of the terminal at fault. Internal to the
+        library."""
+        if error.position is not None:
+            return error
+        return self._places.error(error.part, error.message, kind=type(error))
+
+    @contextmanager
+    def _placing(self) -> Iterator[None]:
+        try:
+            yield
+        except PlacedError as error:
+            raise self.placed(error) from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LalrGrammar) and self._arguments == other._arguments

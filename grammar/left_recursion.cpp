@@ -220,9 +220,10 @@ Term Knot::make_body(std::uint32_t entry) {
   tail_rules_ += classes_.size();
   if (tail_rules_ * 16 > store_.limits().max_terms) {
     throw LimitFault("left recursion through " + std::to_string(classes_.size()) +
-                     " rules, such as `" + classes_[entry].name +
-                     "`, takes too many rules to remove for max_terms = " +
-                     std::to_string(store_.limits().max_terms));
+                         " rules, such as `" + classes_[entry].name +
+                         "`, takes too many rules to remove for max_terms = " +
+                         std::to_string(store_.limits().max_terms),
+                     classes_[entry].name);
   }
   std::vector<Rule> rules;
   std::vector<Term> tails;
@@ -261,8 +262,9 @@ Term Knot::make_body(std::uint32_t entry) {
     at = came_from.at(at);
     cycle = store.rule_info(at).name + " -> " + cycle;
   } while (at != rule);
-  throw GrammarFault("left recursion through a rule with parameters or a scope is not supported: " +
-                     cycle);
+  throw GrammarFault(
+      "left recursion through a rule with parameters or a scope is not supported: " + cycle,
+      store.rule_info(rule).name);
 }
 
 }  // namespace

@@ -452,25 +452,26 @@ class NullableRulesWithText {
 std::vector<Term> copy_rules(TermStore& source, TermStore& target, Copy& copy,
                              const std::vector<Rule>& order, ProductiveRules* ends) {
   std::vector<std::pair<Rule, Term>> bodies;
-  for (const Rule rule : order) {
+  const auto copy_rule = [&](Rule rule) {
     const RuleInfo& info = source.rule_info(rule);
     const bool sound = ends != nullptr && ends->sound(rule);
     copy.set_sound(sound);
     if (!info.is_template) {
-      if (ends != nullptr && !ends->call_ends(rule, 0)) continue;
+      if (ends != nullptr && !ends->call_ends(rule, 0)) return;
       Term body = copy.term(info.body, true);
       const RuleAttributes& attributes = info.attributes;
       if (ends != nullptr && (attributes.tokens != kUnbounded || attributes.temperature != kNone)) {
         body = target.metered(body, attributes.tokens, attributes.temperature);
         if (target.shortest(body) > attributes.tokens) {
           throw GrammarFault("the shortest text of rule `" + info.name + "` has " +
-                             std::to_string(target.shortest(body)) +
-                             " bytes, and max_tokens must let each of them be a token; it is " +
-                             std::to_string(attributes.tokens));
+                                 std::to_string(target.shortest(body)) +
+                                 " bytes, and max_tokens must let each of them be a token; it is " +
+                                 std::to_string(attributes.tokens),
+                             info.name);
         }
       }
       bodies.emplace_back(copy.rule(rule), body);
-      continue;
+      return;
     }
     std::vector<Alternative> alternatives;
     alternatives.reserve(info.alternatives.size());
@@ -486,6 +487,14 @@ std::vector<Term> copy_rules(TermStore& source, TermStore& target, Copy& copy,
       alternatives.push_back(std::move(kept));
     }
     target.define_template(copy.rule(rule), std::move(alternatives));
+  };
+  for (const Rule rule : order) {
+    try {
+      copy_rule(rule);
+    } catch (Fault& fault) {
+      if (fault.part.empty()) fault.part = source.rule_info(rule).name;
+      throw;
+    }
   }
   copy.set_sound(false);
   std::vector<Term> by_rule(target.rule_count(), kNone);

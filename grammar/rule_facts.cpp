@@ -263,8 +263,10 @@ class Scopes {
   }
 
   [[noreturn]] void fail(Rule rule) const {
-    throw GrammarFault("in rule `" + store_.rule_info(rule).name +
-                       "`, something follows a rule with a distinct value within the same scope");
+    throw GrammarFault(
+        "in rule `" + store_.rule_info(rule).name +
+            "`, something follows a rule with a distinct value within the same scope",
+        store_.rule_info(rule).name);
   }
 
   TermStore& store_;

@@ -209,7 +209,8 @@ bool TermStore::can_end(Rule rule, Param param) {
 
 LimitFault TermStore::too_many_tries(Rule rule) const {
   return LimitFault("deciding whether rule `" + rules_[rule].name + "` can end took more than " +
-                    std::to_string(max_tries()) + " tries (10 times max_step_terms)");
+                        std::to_string(max_tries()) + " tries (10 times max_step_terms)",
+                    rules_[rule].name);
 }
 
 std::span<const FirstCall> TermStore::first_calls(Term t) {

@@ -40,18 +40,24 @@ inline constexpr std::uint64_t kStepOperands = 32;
 // Decimal places of a multiple; smaller ones than 10^-1000 are no numbers anyone writes.
 inline constexpr std::uint32_t kMostPlaces = 1000;
 
-// What the binding layer turns into the Python exceptions of grammaton.errors.
-struct GrammarFault : std::runtime_error {
-  using std::runtime_error::runtime_error;
+// What the binding layer turns into the Python exceptions of grammaton.errors. `part` is the name
+// of the rule or terminal at fault, if it is one's, for whoever knows where that stands.
+struct Fault : std::runtime_error {
+  explicit Fault(const std::string& message, std::string of = {})
+      : std::runtime_error(message), part(std::move(of)) {}
+  std::string part;
 };
-struct UnsatisfiableFault : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct GrammarFault : Fault {
+  using Fault::Fault;
 };
-struct VocabularyFault : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct UnsatisfiableFault : Fault {
+  using Fault::Fault;
 };
-struct LimitFault : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct VocabularyFault : Fault {
+  using Fault::Fault;
+};
+struct LimitFault : Fault {
+  using Fault::Fault;
 };
 
 // Mirrors grammaton.Limits, where each bound is explained.

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from grammaton.errors import GrammarError
-from grammaton.grammar.ebnf_nodes import Source
+from grammaton.grammar.ebnf_nodes import Place, RulePlaces, Source
 from grammaton.grammar.missing_start import missing_start
 from grammaton.grammar.text_printer import RESERVED, to_text
 from grammaton.grammar.text_scanner import Token, scan
@@ -32,14 +32,20 @@ _LIFTS = ("json", "distinct", "distinct_text")
 _QUANTIFIERS = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 
 
-def from_text(store: TermStore, text: str) -> int:
+def from_text(store: TermStore, text: str, rule_places: RulePlaces | None = None) -> int:
     """Reads a text form into a store and returns the start term.
+
+    `rule_places` is filled with where rules are defined.
 
     Raises:
         GrammarError: a syntax error, a rule that is missing, defined twice or misused, with its
             span.
     """
-    return _Parser(store, text).grammar()
+    parser = _Parser(store, text)
+    start = parser.grammar()
+    if rule_places is not None:
+        rule_places.update(parser.places())
+    return start
 
 
 @dataclass
@@ -108,6 +114,14 @@ class _Parser:
             return self._store.call(self._rules["start"][0])
         assert isinstance(body, int)
         return body
+
+    def places(self) -> RulePlaces:
+        """Where rules are defined, once the grammar is read."""
+        source = Source(self._text)
+        found = {
+            name: Place(source, token.start, token.end) for name, (_, token) in self._bodies.items()
+        }
+        return {**found, "": found["start"]}
 
     def _define_all(self) -> None:
         for name, (rule, mention) in self._rules.items():

@@ -35,6 +35,9 @@ class PlacedError(GrammatonError):
     Attributes `line` and `column` (both 1-based) are derived from `source` and `position`.
     """
 
+    part: str = ""
+    """The rule or terminal at fault, as the core names it: whoever knows its place adds that."""
+
     def __init__(
         self,
         message: str,

@@ -12,7 +12,7 @@ besides: what its masks are put together from is made at once, in some tens of m
 from __future__ import annotations
 
 from grammaton._core import Constraint
-from grammaton.errors import GrammarError, VocabularyError
+from grammaton.errors import GrammarError, PlacedError, VocabularyError
 from grammaton.grammar.grammar import Grammar
 from grammaton.grammar.lalr_grammar import LalrGrammar
 from grammaton.index.token_sets import resolve_tokens
@@ -50,14 +50,16 @@ def compile(
             f"compile needs a Vocabulary, not {type(vocabulary).__name__}; "
             "Vocabulary.from_transformers(tokenizer) makes one"
         )
-    if isinstance(grammar, LalrGrammar):
-        return Constraint.from_lalr(grammar.tables, vocabulary.index, limits or Limits())
-    tokens = resolve_tokens(grammar, vocabulary)
-    return Constraint(
-        grammar.store,
-        grammar.start,
-        vocabulary.index,
-        limits or Limits(),
-        tokens,
-        rehearse=grammar.rehearsed,
-    )
+    try:
+        if isinstance(grammar, LalrGrammar):
+            return Constraint.from_lalr(grammar.tables, vocabulary.index, limits or Limits())
+        return Constraint(
+            grammar.store,
+            grammar.start,
+            vocabulary.index,
+            limits or Limits(),
+            resolve_tokens(grammar, vocabulary),
+            rehearse=grammar.rehearsed,
+        )
+    except PlacedError as error:
+        raise grammar.placed(error) from None

@@ -43,6 +43,8 @@ constexpr std::size_t kMostTried = 16;  // terms
 constexpr std::size_t kTokens = 3;      // that are taken of each
 // What all of it may take, in masks at their bound.
 constexpr std::uint64_t kMostMasks = 2;
+// Times that a mask finds its caches full, from which on that is what it takes long for.
+constexpr std::uint64_t kOftenEmptied = 8;
 
 // About how many bits tell the residuals of a term apart.
 class Weights {
@@ -180,15 +182,22 @@ void Walker::check_work() {
   checked_at_ = std::min(limits_.max_walk_nodes, visited_ + kNodesBetween);
 }
 
-FinishedMask Walker::mask_within_bound(State state, const std::string& where, std::uint64_t times) {
+FinishedMask Walker::mask_within_bound(State state, const std::string& where, std::uint64_t times,
+                                       const std::string& part) {
   const WorkBound bound(*this, times);
+  const std::uint64_t emptied = emptied_ + index_.times_emptied();
   try {
     return mask(state);
   } catch (const OutOfWork& fault) {
+    // What a mask is put together from was found, and dropped for want of room.
+    const bool dropped = emptied_ + index_.times_emptied() - emptied > kOftenEmptied;
     throw OutOfWork(
         std::string(fault.what()) + " " + where +
-        "; say it with fewer or shorter counts, fewer operands of `&` and `~`, or fewer "
-        "ways to read one text, or allow more");
+            (dropped ? ", since what was found did not stay in the caches: give mask_cache_bytes "
+                       "or frame_cache_bytes, of the constraint or of the vocabulary, more room"
+                     : "; say it with fewer or shorter counts, fewer operands of `&` and `~`, or "
+                       "fewer ways to read one text, or allow more"),
+        part);
   }
 }
 
@@ -233,23 +242,28 @@ std::string_view Walker::some_token(const FinishedMask& mask, bool longest) {
 void Walker::probe(Term start) {
   if (!store_.has_algebra() || store_.restricted() || limits_.max_mask_work == 0) return;
   Weights weights(store_);
-  std::vector<std::pair<Term, std::string>> hard;
-  const auto add = [&](Term t, const std::string& name) {
+  struct Hard {
+    Term term;
+    std::string where;
+    std::string part;
+  };
+  std::vector<Hard> hard;
+  const auto add = [&](Term t, const std::string& where, const std::string& part) {
     if (hard.size() < kMostTried && !store_.has(t, kHasCall) && store_.has(t, kMaybeEmpty) &&
         weights.is_hard(t))
-      hard.emplace_back(t, name);
+      hard.push_back({t, where, part});
   };
-  add(start, "at the beginning");
+  add(start, "at the beginning", "");
   for (Rule rule = 0; rule < store_.rule_count(); ++rule) {
     const RuleInfo& info = store_.rule_info(rule);
-    if (!info.is_template) add(info.body, "in " + info.name);
+    if (!info.is_template) add(info.body, "in " + info.name, info.name);
   }
   const std::uint64_t end = work() + kMostMasks * limits_.max_mask_work;
-  for (const auto& [term, where] : hard) {
+  for (const auto& [term, where, part] : hard) {
     State state = machine_.start(term);
     alone_ = term != start;
     for (std::size_t taken = 0;; ++taken) {
-      const FinishedMask made = mask_within_bound(state, where);
+      const FinishedMask made = mask_within_bound(state, where, 1, part);
       const std::string_view token = some_token(made, taken % 2 == 0);
       if (taken == kTokens || token.empty() || work() > end) break;
       state = after(state, token);

@@ -179,6 +179,7 @@ void Walker::make_recursive_room(std::size_t bytes) {
     calling_.clear();
     items_.clear();
     recursive_bytes_ = 0;
+    ++emptied_;
   }
   recursive_bytes_ += bytes;
 }

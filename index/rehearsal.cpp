@@ -90,12 +90,17 @@ void Walker::rehearse_all(Term start) {
   work.add(store_, start);
   const State first = machine_.start(start);
   work.states.push_back(first);
+  alone_ = true;
   try {
-    alone_ = true;
     for (std::size_t i = 0; i < work.calling.size() && has_room(work); ++i)
       rehearse_term(work, work.calling[i]);
-    alone_ = false;
-    for (std::size_t i = 0; i < std::min(work.states.size(), kMostStates); ++i) {
+  } catch (const LimitFault&) {
+    // Whoever comes to where it was met will be told.
+  }
+  alone_ = false;
+  rehearse_state(work, first, kTriedTimes);  // everyone comes to this one
+  try {
+    for (std::size_t i = 1; i < std::min(work.states.size(), kMostStates); ++i) {
       if (i < kTriedStates) {
         rehearse_state(work, work.states[i], kTriedTimes);
         continue;
@@ -113,7 +118,7 @@ void Walker::rehearse_all(Term start) {
   } catch (const OutOfWork&) {
     throw;
   } catch (const LimitFault&) {
-    // Whoever comes to where it was met will be told.
+    // As above.
   }
   alone_ = false;
   machine_.make_room();

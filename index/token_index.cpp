@@ -234,6 +234,7 @@ void TokenIndex::make_room(std::size_t bytes) {
   tries_.clear();
   class_tries_.clear();
   cache_bytes_ = 0;
+  emptied_.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::shared_ptr<const Trie> TokenIndex::keep_trie(std::vector<Entry> entries) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -111,6 +112,8 @@ class TokenIndex {
   std::size_t words() const { return (mask_bits_ + 63) / 64; }
   const Spelling& spelling() const { return spelling_; }
   std::size_t longest_token() const { return longest_token_; }
+  // How often what is kept was dropped for want of room.
+  std::uint64_t times_emptied() const { return emptied_.load(std::memory_order_relaxed); }
   // The tokens that are text, dense.
   const std::vector<Word>& text_bits() const { return text_bits_; }
   // For a term that any text of characters in `kept` leaves alive, and never where it lives on any
@@ -177,6 +180,7 @@ class TokenIndex {
   std::map<Hash128, std::shared_ptr<const Trie>> tries_;
   std::map<Hash128, std::shared_ptr<const ClassTrie>> class_tries_;
   std::size_t cache_bytes_ = 0;  // of frame masks and tries
+  std::atomic<std::uint64_t> emptied_ = 0;
   std::size_t made_ = 0;
 };
 

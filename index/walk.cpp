@@ -334,6 +334,7 @@ void Walker::add_known(Place place, SetId parents, std::size_t level, MaskBuilde
   if (after_bytes_ + bytes > limits_.mask_cache_bytes) {
     after_.clear();
     after_bytes_ = 0;
+    ++emptied_;
   }
   after_bytes_ += bytes;
   after_.emplace(key, std::move(made));

@@ -337,7 +337,8 @@ class Walker {
   }
   class WorkBound;
   struct OutOfWork;
-  FinishedMask mask_within_bound(State state, const std::string& where, std::uint64_t times = 1);
+  FinishedMask mask_within_bound(State state, const std::string& where, std::uint64_t times = 1,
+                                 const std::string& part = {});
   State after(State state, std::string_view text);
   std::string_view some_token(const FinishedMask& mask, bool longest);
   Groups& groups_at(std::size_t level);
@@ -384,6 +385,7 @@ class Walker {
   std::unordered_map<Rule, FormAtLevels> forms_at_levels_;
   std::size_t recursive_bytes_ = 0;
   std::vector<ByteSet> wanted_{ByteSet{}, ByteSet::range(0, 255)};
+  std::uint64_t emptied_ = 0;  // times that a cache was full, those of the vocabulary apart
   std::unordered_map<Term, Counted> counted_;
   // By the reference of what has calls; what is made of it is kept by the constraint.
   std::unordered_map<Term, ItemAutomaton> items_;

@@ -17,7 +17,7 @@ Cost: Lark's, some milliseconds for small grammars and half a second for Python'
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
@@ -36,11 +36,15 @@ if TYPE_CHECKING:
     from lark import Lark
     from lark.grammar import Rule
     from lark.lexer import TerminalDef
+    from lark.parsers.lalr_analysis import LALR_Analyzer
 
 _END = "$END"
 
 _NAMED = re.compile(r"<(\w+) :|(?:erminals?|oken) '?(\w+)|\((\w+): ")
 """Rules and terminals in what Lark says."""
+
+MAX_COMPARED = 5_000_000
+"""Terminals that scanners try, and pairs of a string and an expression in them: some seconds."""
 
 _LARK_LOCK = Lock()
 """While Lark reads a grammar."""
@@ -50,10 +54,41 @@ _Scanner = tuple[list[int], list[tuple[int, list[int]]]]
 _State = tuple[int, list[tuple[int, int]], list[tuple[int, int]]]
 
 
+class Places:
+    """Where the names of a grammar stand, and its terminals without a name.
+
+    Those are looked for in the text when there is something to say of them.
+    """
+
+    def __init__(self, loaded: Loaded, start: str) -> None:
+        self._spans = {name: found.span for name, found in loaded.scope.names.items()}
+        self._source = loaded.source
+        self._start = self._spans[start]
+        self._written: dict[str, str] = {}
+
+    def add(self, terminals: Iterable[TerminalDef]) -> None:
+        """Terminals that Lark made, some of which it named."""
+        for terminal in terminals:
+            if terminal.name not in self._spans and terminal.pattern.raw:
+                self._written[terminal.name] = terminal.pattern.raw
+
+    def error(self, part: str, message: str, *, kind: type[PlacedError]) -> PlacedError:
+        """The error for a rule or terminal, or for the start where there is no such; it is for the
+        caller to raise."""
+        if part in self._spans:
+            return self._spans[part].error(message, kind=kind)
+        written = self._written.get(part, "")
+        at = self._source.text.find(written) if written else -1
+        if at < 0:
+            return self._start.error(message, kind=kind)
+        return self._source.error(message, at, at + len(written), kind=kind)
+
+
 def lalr_tables(
     text: str, start: str, lexer: str, import_paths: Sequence[str | PathLike[str]]
-) -> LalrTables:
-    """What the core needs to parse as `lark.Lark(text, parser="lalr", lexer=lexer)` does.
+) -> tuple[LalrTables, Places]:
+    """What the core needs to parse as `lark.Lark(text, parser="lalr", lexer=lexer)` does, and the
+    places for what it says.
 
     Raises:
         GrammarError: a syntax error, with its place, or whatever Lark refuses, in its words.
@@ -63,12 +98,15 @@ def lalr_tables(
     """
     loaded = load_lark(text, import_paths)
     check_expansion(loaded, start)
-    return _Tables(_read(loaded, start, lexer, import_paths), lexer, loaded).made()
+    places = Places(loaded, start)
+    made, has_conflicts = _read(loaded, start, lexer, import_paths)
+    return _Tables(made, lexer, places, has_conflicts).made(), places
 
 
 def _read(
     loaded: Loaded, start: str, lexer: str, import_paths: Sequence[str | PathLike[str]]
-) -> Lark:
+) -> tuple[Lark, bool]:
+    """What Lark makes of a grammar, and whether it resolved conflicts."""
     try:
         import lark
         from lark.exceptions import LarkError
@@ -79,12 +117,17 @@ def _read(
         ) from None
     begin = loaded.scope.names[start].span
     try:
-        with _without_warnings():
+        with _watched() as analyses:
             builder = GrammarBuilder(import_paths=[fspath(path) for path in import_paths])
             builder.load_grammar(loaded.source.text, str(Path.cwd() / "grammar.lark"))
             grammar = builder.build()
-            check_cost(grammar.compile([start], set())[1], start)
-            return lark.Lark(grammar, parser="lalr", lexer=lexer, start=start)
+            check_cost(_compile_once(grammar, start), start)
+            made = lark.Lark(grammar, parser="lalr", lexer=lexer, start=start)
+            return made, any(
+                symbol in state.transitions
+                for state in analyses[-1].lr0_itemsets
+                for symbol in state.lookaheads
+            )
     except TooCostly as error:
         raise begin.error(
             f"Lark would take too long to make a table of the grammar's rules: {error}",
@@ -102,30 +145,57 @@ def _read(
         raise place.error(f"Lark refuses the grammar: {error}") from error
 
 
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Keeps Lark from comparing each two regular expressions, which it does where interegular is
-    installed, to warn of texts that both match: minutes for a thousand of them."""
-    import lark.lexer
+def _compile_once(grammar: Any, start: str) -> list[Rule]:
+    """The rules that Lark writes a grammar out to, which it then takes as they are: that is half of
+    the time of a grammar with thousands of terminals."""
+    compiled = grammar.compile([start], set())
+    grammar.compile = lambda _starts, _kept: compiled
+    rules: list[Rule] = compiled[1]
+    return rules
 
+
+@contextmanager
+def _watched() -> Iterator[list[LALR_Analyzer]]:
+    """The analyses that Lark makes meanwhile, which it would not keep: one more takes as long.
+
+    It is also kept from comparing each two regular expressions, which it does where interegular is
+    installed, to warn of texts that both match: minutes for a thousand of them.
+    """
+    import lark.lexer
+    import lark.parsers.lalr_parser
+    from lark.parsers.lalr_analysis import LALR_Analyzer
+
+    analyses: list[LALR_Analyzer] = []
+
+    def watched(*arguments: Any, **options: Any) -> LALR_Analyzer:
+        analyses.append(LALR_Analyzer(*arguments, **options))
+        return analyses[-1]
+
+    module: Any = lark.parsers.lalr_parser
     with _LARK_LOCK:
         known = lark.lexer.has_interegular
         lark.lexer.has_interegular = False
+        module.LALR_Analyzer = watched
         try:
-            yield
+            yield analyses
         finally:
             lark.lexer.has_interegular = known
+            module.LALR_Analyzer = LALR_Analyzer
 
 
 class _Tables:
     """Takes tables and lexers out of a `lark.Lark`."""
 
-    def __init__(self, lark: Lark, lexer: str, loaded: Loaded) -> None:
-        self._loaded = loaded
+    def __init__(self, lark: Lark, lexer: str, places: Places, has_conflicts: bool) -> None:
+        self._has_conflicts = has_conflicts
+        self._compared = 0
+        self._compiled: dict[str, re.Pattern[str]] = {}
+        """Expressions that strings are compared with, by the name of their terminal."""
+        self._places = places
+        places.add(lark.terminals)
         # lark types its parts as what they have in common.
         front: Any = lark.parser
         self._table = front.parser._parse_table
-        self._configuration = front.parser_conf
         self._start: str = lark.options.start[0]
         self._rules: list[Rule] = lark.rules
         names = sorted(
@@ -203,29 +273,18 @@ class _Tables:
             except (PlacedError, re.error) as error:
                 kind = type(error) if isinstance(error, PlacedError) else GrammarError
                 reason = error.message if isinstance(error, PlacedError) else str(error)
-                raise self._error(
-                    name, f"terminal {terminal.user_repr()}: {reason}", kind
+                raise self._places.error(
+                    name, f"terminal {terminal.user_repr()}: {reason}", kind=kind
                 ) from None
             for group in found:
                 if groups.setdefault(group, name) != name:
-                    raise self._error(
+                    raise self._places.error(
                         name,
                         f"terminals {terminal.user_repr()} and {groups[group]} have groups of "
                         f"the same name {group}, which Lark's lexers cannot tell apart",
-                        GrammarError,
+                        kind=GrammarError,
                     )
         return starts
-
-    def _error(self, name: str, message: str, kind: type[PlacedError]) -> PlacedError:
-        """The error for a terminal; it is for the caller to raise."""
-        definition = self._loaded.scope.names.get(name)
-        if definition is not None:
-            return definition.span.error(message, kind=kind)
-        source, written = self._loaded.source, self._terminals[name].pattern.raw
-        at = source.text.find(written) if written else -1
-        if written is None or at < 0:
-            return kind(message)
-        return source.error(message, at, at + len(written), kind=kind)
 
     def _scanners(self) -> tuple[list[_Scanner], list[int]]:
         """What the lexers try, and the number of each state's."""
@@ -250,6 +309,15 @@ class _Tables:
         the place of that match; one without further flags is then not tried by itself.
         """
         strings = [terminal for terminal in terminals if terminal.pattern.type == "str"]
+        self._compared += len(terminals) + len(strings) * (len(terminals) - len(strings))
+        if self._compared > MAX_COMPARED:
+            raise self._places.error(
+                "",
+                "Lark's lexers compare each string with each regular expression, and keep a list "
+                f"of terminals for many states of the parser: here that is over {MAX_COMPARED} "
+                "terminals and pairs of them",
+                kind=LimitExceeded,
+            )
         embedded: set[str] = set()
         keywords: list[tuple[int, list[int]]] = []
         for expression in terminals:
@@ -262,7 +330,10 @@ class _Tables:
                 key = expression.name, string.name
                 if key not in embeds:
                     value = string.pattern.value
-                    match = re.match(expression.pattern.to_regexp(), value)
+                    if expression.name not in self._compiled:
+                        pattern = re.compile(expression.pattern.to_regexp())
+                        self._compiled[expression.name] = pattern
+                    match = self._compiled[expression.name].match(value)
                     embeds[key] = match is not None and match[0] == value
                 if embeds[key]:
                     unless.append(self._numbers[string.name])
@@ -277,27 +348,24 @@ class _Tables:
 
     def _consistent(self) -> bool:
         """Whether no conflict was resolved and every symbol derives a text of terminals."""
-        from lark.exceptions import GrammarError as LarkGrammarError
-        from lark.parsers.lalr_analysis import LALR_Analyzer
-
-        if any(rule.options.priority for rule in self._rules):
+        if self._has_conflicts or any(rule.options.priority for rule in self._rules):
             return False
         productive: set[str] = set(self._terminals)
-        waiting = list(self._rules)
-        while waiting:
-            ready = [
-                rule
-                for rule in waiting
-                if all(symbol.name in productive for symbol in rule.expansion)
-            ]
-            if not ready:
-                return False
-            productive.update(rule.origin.name for rule in ready)
-            done = {id(rule) for rule in ready}
-            waiting = [rule for rule in waiting if id(rule) not in done]
-        analyzer: Any = LALR_Analyzer(self._configuration, strict=True)
-        try:
-            analyzer.compute_lalr()
-        except (LarkGrammarError, RecursionError):  # the latter is a matter of hashes
-            return False
-        return True
+        users: dict[str, list[int]] = {}
+        missing = []
+        for number, rule in enumerate(self._rules):
+            names = {symbol.name for symbol in rule.expansion} - productive
+            missing.append(len(names))
+            for name in names:
+                users.setdefault(name, []).append(number)
+        ready = [number for number, count in enumerate(missing) if count == 0]
+        for number in ready:  # which grows meanwhile
+            name = self._rules[number].origin.name
+            if name in productive:
+                continue
+            productive.add(name)
+            for user in users.get(name, ()):
+                missing[user] -= 1
+                if missing[user] == 0:
+                    ready.append(user)
+        return not any(missing)

@@ -83,10 +83,11 @@ def lower_lark(
     declared: Mapping[str, str | None],
     indenter: Indenter | None,
     places: ebnf.TokenPlaces,
+    rule_places: ebnf.RulePlaces,
 ) -> int:
     """The term of a Lark grammar's start rule; `Grammar.from_lark` says what the arguments are.
 
-    `places` is filled with where tokens are mentioned.
+    `places` is filled with where tokens are mentioned, `rule_places` with where rules are defined.
 
     Raises:
         As `Grammar.from_lark`.
@@ -98,7 +99,7 @@ def lower_lark(
         raise GrammarError(f"indenter is an Indenter, not a {type(indenter).__name__}")
     lowering = _Lowering(store, loaded, declared, indenter, places)
     lowering.make_ignored(max_ignored)
-    return lowering.term(start, indenter)
+    return lowering.term(start, indenter, rule_places)
 
 
 def _check_bound(value: object) -> None:
@@ -425,7 +426,12 @@ class _Lowering:
         inner.make_ignored(self._most_ignored)
         return inner.term("start")
 
-    def term(self, start: str, indenter: Indenter | None = None) -> int:
+    def term(
+        self,
+        start: str,
+        indenter: Indenter | None = None,
+        rule_places: ebnf.RulePlaces | None = None,
+    ) -> int:
         """The term of the whole grammar."""
         rules, first = self.rules_from(start)
         if indenter is not None:
@@ -434,7 +440,7 @@ class _Lowering:
         if self.needs_context:
             rules, first = in_context(Settling(self._store), rules, first, self.pieces)
             rules, first = merge_equal(rules, first)
-        return lower_rules(self._store, rules, first, places=self._places)
+        return lower_rules(self._store, rules, first, places=self._places, rule_places=rule_places)
 
     @staticmethod
     def _mention(name: str, span: Span) -> ebnf.Ref:

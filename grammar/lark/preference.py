@@ -127,8 +127,8 @@ def tables(node: Node, steps: Steps) -> tuple[list[Table], list[Ranges]]:
 
 def always_preferred(node: Node) -> bool:
     """Whether it is plain that every text of a node is matched whole: greedy, and each character
-    settles where it is read. Counts are not unrolled for this."""
-    return not node.asserts and _settled(node, ())
+    settles where it is read, or longer matches are tried first. Counts are not unrolled for it."""
+    return not node.asserts and (_settled(node, ()) or _longest_first(node))
 
 
 def _settled(node: Node, follow: Ranges) -> bool:
@@ -160,6 +160,23 @@ def _settled(node: Node, follow: Ranges) -> bool:
                 return False
             return _settled(body, unite(first, follow) if high != 1 else follow)
     return True
+
+
+def _longest_first(node: Node) -> bool:
+    """Whether matches are tried by their lengths, longest first, as where a greedy run of
+    characters is all whose length is not fixed: the whole text is the longest that can match."""
+    open_parts = [
+        part for part in (node.parts if isinstance(node, Cat) else (node,)) if _is_open(part)
+    ]
+    if len(open_parts) != 1 or not isinstance(open_parts[0], Repeat):
+        return not open_parts
+    run = open_parts[0]
+    return not run.lazy and not _is_open(run.body)
+
+
+def _is_open(node: Node) -> bool:
+    fewest, most = length(node)
+    return fewest != most
 
 
 def _shrinking(branches: Sequence[Node]) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lark.grammar import Rule, Symbol
 
 MAX_COST = 8_000_000
-"""Some seconds for one analysis, of which there are two."""
+"""Some seconds for the analysis."""
 
 MAX_UNIONS = 500_000
 """Unions of sets that the estimate may take."""

@@ -28,7 +28,7 @@ from grammaton.grammar.regex.nodes import (
     cat,
     line_edge,
 )
-from grammaton.grammar.regex.ranges import ANY, Ranges, invert, normalize
+from grammaton.grammar.regex.ranges import ANY, Ranges, invert, normalize, unite
 from grammaton.grammar.utf8 import check_utf8
 
 MAX_NESTING = 100
@@ -336,7 +336,7 @@ class Parser(ABC):
         negated = self.take("^")
         first = self.at
         found: list[tuple[int, int]] = []
-        named: list[tuple[int, int]] = []
+        named: list[Ranges] = []
         while True:
             here = self.at
             if self.take("]") and not (self.leading_bracket_is_literal and here == first):
@@ -346,7 +346,7 @@ class Parser(ABC):
                 if isinstance(low, int):
                     found.append((low, low))
                 else:
-                    named.extend(low)
+                    named.append(low)
                 continue
             self.at += 1
             high = self._class_item(start, self.at)
@@ -364,7 +364,7 @@ class Parser(ABC):
                     if isinstance(item, int):
                         found.append((item, item))
                     else:
-                        named.extend(item)
+                        named.append(item)
             else:
                 raise self.error(
                     f"bad character range {self.text[here : self.at]}: its ends must be "
@@ -372,8 +372,9 @@ class Parser(ABC):
                     here,
                     self.at,
                 )
-        classes = self.cased(normalize(named), named=True)
-        ranges = normalize((*self.cased(normalize(found)), *classes))
+        ranges = self.cased(normalize(found))
+        if named:
+            ranges = unite(ranges, self.cased(unite(*named), named=True))
         return invert(ranges) if negated else ranges
 
     def _class_item(self, start: int, here: int) -> int | Ranges:

@@ -69,7 +69,16 @@ def invert(ranges: Ranges) -> Ranges:
 
 def unite(*sets: Ranges) -> Ranges:
     """Every code point of any of some range sets."""
-    return sets[0] if len(sets) == 1 else normalize(pair for each in sets for pair in each)
+    if len(sets) == 1:
+        return sets[0]
+    if any(len(each) > _LARGE for each in sets):
+        return _united(sets)
+    return normalize(pair for each in sets for pair in each)
+
+
+@lru_cache(maxsize=64)
+def _united(sets: tuple[Ranges, ...]) -> Ranges:
+    return normalize(pair for each in sets for pair in each)
 
 
 def intersect(first: Ranges, second: Ranges) -> Ranges:

@@ -9,22 +9,24 @@ namespace {
 
 // Raises the Python exception of this name from grammaton.errors. The module is looked up when an
 // error happens, so that importing the extension imports nothing else.
-void raise(const char* name, const char* message) {
-  nb::object type = nb::module_::import_("grammaton.errors").attr(name);
-  PyErr_SetString(type.ptr(), message);
+void raise(const char* name, const Fault& fault) {
+  const nb::object type = nb::module_::import_("grammaton.errors").attr(name);
+  const nb::object error = type(fault.what());
+  if (!fault.part.empty()) error.attr("part") = fault.part;
+  PyErr_SetObject(type.ptr(), error.ptr());
 }
 
 void translate(const std::exception_ptr& error, void* /*payload*/) {
   try {
     std::rethrow_exception(error);
   } catch (const GrammarFault& fault) {
-    raise("GrammarError", fault.what());
+    raise("GrammarError", fault);
   } catch (const UnsatisfiableFault& fault) {
-    raise("UnsatisfiableGrammar", fault.what());
+    raise("UnsatisfiableGrammar", fault);
   } catch (const VocabularyFault& fault) {
-    raise("VocabularyError", fault.what());
+    raise("VocabularyError", fault);
   } catch (const LimitFault& fault) {
-    raise("LimitExceeded", fault.what());
+    raise("LimitExceeded", fault);
   }
 }
 

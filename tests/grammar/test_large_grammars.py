@@ -203,3 +203,55 @@ def test_many_parts_that_may_be_empty() -> None:
     assert compile(grammar, VOCABULARY).matcher().validate([256, 258]) == 0
     assert grammar.accepts("(()a)a")
     assert not grammar.accepts("(()a)")
+
+
+def test_many_ignored_patterns_under_lalr() -> None:
+    """Their borders share what follows them: pairs of them took gigabytes."""
+    lines = ['start: "a"*', *(f"%ignore /b{i}+/" for i in range(1_000))]
+    grammar = Grammar.from_lark("\n".join(lines), parser="lalr")
+    assert grammar.accepts("ab77ab5a")
+    assert not grammar.accepts_prefix("abb")
+    assert compile(grammar, VOCABULARY).matcher().validate([97, 256, 97]) == 3
+
+
+def test_a_lexer_with_too_many_threads_is_refused_by_name() -> None:
+    """`[a-z]x+` four hundred times can be read in as many ways after as many `x`."""
+    text = "start: A | MANY\nA: /b/\nMANY: /" + "[a-z]x+" * 400 + "/\n"
+    grammar = Grammar.from_lark(text, parser="lalr")
+    for ask in (lambda: grammar.accepts_prefix("a"), lambda: compile(grammar, VOCABULARY)):
+        with pytest.raises(LimitExceeded, match=r"in many ways at once: .*MANY") as caught:
+            ask()
+        assert (caught.value.line, caught.value.column) in ((2, 1), (3, 1))
+
+
+def test_what_the_core_finds_has_a_place() -> None:
+    budget = 'start: "x" a\na[max_tokens=2]: "abc"\n'
+    with pytest.raises(GrammarError, match="the shortest text of rule `a`") as caught:
+        compile(Grammar.from_lark(budget), VOCABULARY)
+    assert (caught.value.line, caught.value.column) == (2, 1)
+    with pytest.raises(GrammarError, match="the shortest text") as caught:
+        Grammar.from_lark(budget).accepts("xabc")
+    assert caught.value.line == 2
+    printed = Grammar.from_text('start ::= "x" a\n\na {max_tokens 2} ::= "abc"')
+    with pytest.raises(GrammarError, match="the shortest text") as caught:
+        compile(printed, VOCABULARY)
+    assert caught.value.line == 3
+    both = Grammar.from_lark(budget) | Grammar.from_lark(budget)
+    with pytest.raises(GrammarError, match="the shortest text") as caught:
+        compile(both, VOCABULARY)
+    assert caught.value.line is None
+    knot = "\n".join(f'r{i} ::= r{(i + 1) % 99} "a{i}" | "b"' for i in range(99))
+    with pytest.raises(LimitExceeded, match="left recursion") as limit:
+        compile(
+            Grammar.from_gbnf("root ::= r0\n" + knot), VOCABULARY, limits=Limits(max_terms=1500)
+        )
+    assert limit.value.line is not None
+
+
+def test_a_first_mask_that_no_one_could_take_is_refused() -> None:
+    lines = ["start: " + " | ".join(f"T{i}" for i in range(2_000))]
+    lines += [f'T{i}: /[a-z0-9]+/ "{i}"' for i in range(2_000)]
+    limits = Limits(max_step_terms=1_000)
+    with pytest.raises(LimitExceeded, match="max_step_terms = 1000") as caught:
+        compile(Grammar.from_lark("\n".join(lines)), VOCABULARY, limits=limits)
+    assert (caught.value.line, caught.value.column) == (1, 1)
