@@ -233,8 +233,8 @@ bool LalrFuture::find_all_complete() {
   if (!source_.consistent || separated_ == kNone) return false;
   std::vector<std::vector<Terminal>> wanted(source_.scanners.size());
   for (const LalrSource::State& state : source_.states) {
-    for (Terminal t = 0; t < source_.names.size(); ++t) {
-      if (state.actions[t] != LalrSource::kNoAction) wanted[state.scanner].push_back(t);
+    for (const auto& [t, action] : state.actions.listed()) {
+      if (t != source_.end_of_text()) wanted[state.scanner].push_back(t);
     }
   }
   std::map<Terminal, std::vector<std::string>> texts;

@@ -80,12 +80,10 @@ void LalrFuture::find_below() {
       std::vector<std::uint32_t>& below = below_[next];
       if (below.empty() || below.back() != state) below.push_back(state);
     };
-    for (const std::int32_t action : source_.states[state].actions) {
+    for (const auto& [terminal, action] : source_.states[state].actions.listed()) {
       if (action > 0) leads_to(static_cast<std::uint32_t>(action) - 1);
     }
-    for (const std::uint32_t next : source_.states[state].gotos) {
-      if (next != kNone) leads_to(next);
-    }
+    for (const auto& [left, next] : source_.states[state].gotos.listed()) leads_to(next);
   }
 }
 

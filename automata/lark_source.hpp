@@ -6,9 +6,11 @@
 // when they are the whole lexeme (keywords, `_create_unless` in Lark). The *tables* are Lark's own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "grammar/terms.hpp"
@@ -56,11 +58,40 @@ struct LalrSource {
     std::uint32_t left;  // a nonterminal
     std::uint32_t length;
   };
+  // A row of the tables. Ten thousand terminals make as many states, few columns of which are set:
+  // so all columns are written out for small tables only.
+  template <typename Value, Value kUnset>
+  class Row {
+   public:
+    Row() = default;
+    // Of a column that is listed twice, the first value counts.
+    Row(std::vector<std::pair<std::uint32_t, Value>> listed, std::size_t columns, bool all)
+        : listed_(std::move(listed)) {
+      std::erase_if(listed_, [](const auto& entry) { return entry.second == kUnset; });
+      std::ranges::stable_sort(listed_, {}, &std::pair<std::uint32_t, Value>::first);
+      if (!all) return;
+      all_.assign(columns, kUnset);
+      for (auto entry = listed_.rbegin(); entry != listed_.rend(); ++entry)
+        all_[entry->first] = entry->second;
+    }
+    Value operator[](std::uint32_t column) const {
+      if (!all_.empty()) return all_[column];
+      const auto found =
+          std::ranges::lower_bound(listed_, column, {}, &std::pair<std::uint32_t, Value>::first);
+      return found != listed_.end() && found->first == column ? found->second : kUnset;
+    }
+    // What is set, by column.
+    const std::vector<std::pair<std::uint32_t, Value>>& listed() const { return listed_; }
+
+   private:
+    std::vector<std::pair<std::uint32_t, Value>> listed_;
+    std::vector<Value> all_;  // may be empty
+  };
   static constexpr std::int32_t kNoAction = 0;
   struct State {
     std::uint32_t scanner = 0;
-    std::vector<std::int32_t> actions;  // by terminal, end of text last: state + 1, or -(rule + 1)
-    std::vector<std::uint32_t> gotos;   // by nonterminal; kNone
+    Row<std::int32_t, kNoAction> actions;  // by terminal, end of text last: state + 1, -(rule + 1)
+    Row<std::uint32_t, kNone> gotos;       // by nonterminal
   };
   std::vector<Rule> rules;
   std::vector<State> states;

@@ -47,9 +47,8 @@ void LalrStates::rehearse_lexemes() {
   };
   std::vector<std::set<std::uint32_t>> after(source.names.size());  // scanners, by terminal
   for (const LalrSource::State& state : source.states) {
-    for (Terminal t = 0; t < source.names.size(); ++t) {
-      if (state.actions[t] > 0)
-        after[t].insert(source.states[static_cast<std::size_t>(state.actions[t]) - 1].scanner);
+    for (const auto& [t, action] : state.actions.listed()) {
+      if (action > 0) after[t].insert(source.states[static_cast<std::size_t>(action) - 1].scanner);
     }
   }
   const auto rehearse_one = [&](Rank rank, const Place& place) {
@@ -120,8 +119,8 @@ void LalrStates::rehearse_cores() {
     const CoreId core = fresh[i];
     if (!rehearse_one(core)) continue;
     const StackId stack = machine_.stack(core);
-    for (Terminal t = 0; t < source.names.size(); ++t) {
-      if (source.states[machine_.top(stack)].actions[t] == LalrSource::kNoAction) continue;
+    for (const auto& [t, action] : source.states[machine_.top(stack)].actions.listed()) {
+      if (t == source.end_of_text()) continue;
       const StackId next = machine_.shift(stack, t);
       if (next != LalrMachine::kNoStack) add(fresh, machine_.fresh(next, 0));
     }

@@ -9,7 +9,8 @@
 | `A?`, `A*`, `A+`, `(A)` | as everywhere |
 
 `-` binds tighter than a sequence, as the specifications use it, and takes expressions without
-recursion. A rule ends where the next one begins; it may be numbered (`[17] PITarget ::= …`).
+recursion. A rule ends where the next one begins; it may be numbered (`[17] PITarget ::= …`), at the
+beginning of a line, since elsewhere `[17]` is a character.
 `/* … */` is a comment. Constraints (`[ wfc: … ]`, `[ vc: … ]`) say in prose what no grammar can:
 they are refused, not skipped.
 """
@@ -106,7 +107,7 @@ class _Parser(Reader):
             items.append(item)
         if items or self.at == len(self.text) or self.text[self.at] in "|)":
             return seq(items) if items else Literal("")
-        if _RULE.match(self.text, self.at):
+        if self._at_rule():
             return Literal("")
         raise self.expected("an item, | or the end of the rule")
 
@@ -124,7 +125,7 @@ class _Parser(Reader):
             item = Chars(((code, code),))
         elif char == "(":
             item = self._group()
-        elif _RULE.match(self.text, start):
+        elif self._at_rule():
             return None
         elif char == "[":
             item = self._class()
@@ -140,6 +141,29 @@ class _Parser(Reader):
             item = self.repeated(item, *_QUANTIFIERS[self.text[self.at - 1]], first)
             self._space()
         return item
+
+    def _at_rule(self) -> bool:
+        """Whether the next rule begins here, with its number if it has one.
+
+        Raises:
+            GrammarError: a number that does not begin its line, with the rule behind it on the same
+                line: it could as well be a character.
+        """
+        found = _RULE.match(self.text, self.at)
+        if found is None or self.text[self.at] != "[":
+            return found is not None
+        line = self.text.rfind("\n", 0, self.at) + 1
+        if self.text[line : self.at].isspace() or line == self.at:
+            return True
+        number = found[0][: found[0].index("]") + 1]
+        if "\n" in found[0][len(number) :].lstrip(" \t\r")[:1]:
+            return False
+        raise self.error(
+            f"{number} may be a character or the number of the rule behind it; expected a rule's "
+            "number at the beginning of a line, and otherwise a line break before the rule",
+            self.at,
+            self.at + len(number),
+        )
 
     def _group(self) -> Node:
         start = self.at

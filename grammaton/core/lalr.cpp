@@ -13,6 +13,9 @@ namespace grammaton {
 
 namespace {
 
+// Entries of tables that are written out whole.
+constexpr std::size_t kSmallTable = 4'000'000;
+
 using Number = std::uint64_t;
 using Numbers = std::vector<Number>;
 using Ranges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
@@ -113,11 +116,12 @@ std::shared_ptr<const LalrSource> read_tables(
   for (const auto& [left, length] : rules)
     source->rules.push_back(
         {below(left, nonterminals, "nonterminal"), below(length, kMost, "length")});
+  const bool small = states.size() * (terminals.size() + 1 + nonterminals) <= kSmallTable;
   for (const auto& [scanner, actions, gotos] : states) {
     LalrSource::State made;
     made.scanner = below(scanner, scanners.size(), "scanner");
-    made.actions.assign(terminals.size() + 1, LalrSource::kNoAction);
-    made.gotos.assign(nonterminals, kNone);
+    std::vector<std::pair<std::uint32_t, std::int32_t>> made_actions;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> made_gotos;
     for (const auto& [terminal, action] : actions) {
       const std::uint32_t at = below(terminal, terminals.size() + 1, "terminal");
       if (action > 0) {
@@ -126,10 +130,13 @@ std::shared_ptr<const LalrSource> read_tables(
       } else if (action < 0) {
         below(static_cast<std::uint64_t>(-(action + 1)), rules.size(), "rule");
       }
-      made.actions[at] = static_cast<std::int32_t>(action);
+      made_actions.emplace_back(at, static_cast<std::int32_t>(action));
     }
     for (const auto& [left, state] : gotos)
-      made.gotos[below(left, nonterminals, "nonterminal")] = below(state, states.size(), "state");
+      made_gotos.emplace_back(below(left, nonterminals, "nonterminal"),
+                              below(state, states.size(), "state"));
+    made.actions = {std::move(made_actions), terminals.size() + 1, small};
+    made.gotos = {std::move(made_gotos), nonterminals, small};
     source->states.push_back(std::move(made));
   }
   source->start = below(start, states.size(), "state");
