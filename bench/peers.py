@@ -78,7 +78,7 @@ class Grammaton:
 
         self._compile = compile
         # The schema at hand and a few more: memory is measured as well.
-        self._cache = ConstraintCache(max_bytes=2**22)
+        self._cache = ConstraintCache(max_bytes=2**21)
         self._parse = Grammar.from_json_schema
         self._whitespace: Literal["compact", "flexible"] = "compact" if compact else "flexible"
         self._vocabulary = Vocabulary(tokens, eos_token_ids=EOS_TOKEN_ID, special_tokens=special)
