@@ -77,8 +77,8 @@ class Grammaton:
         from grammaton import ConstraintCache, Grammar, Vocabulary, compile
 
         self._compile = compile
-        # The schema at hand and a few more: memory is measured as well.
-        self._cache = ConstraintCache(max_bytes=2**21)
+        self._cache = ConstraintCache()
+        self._looked_up: Any = None
         self._parse = Grammar.from_json_schema
         self._whitespace: Literal["compact", "flexible"] = "compact" if compact else "flexible"
         self._vocabulary = Vocabulary(tokens, eos_token_ids=EOS_TOKEN_ID, special_tokens=special)
@@ -94,6 +94,9 @@ class Grammaton:
             raise Refused(str(error)) from error
 
     def lookup(self, schema: Any) -> Any:
+        if schema is not self._looked_up:  # kept alone, since memory is measured as well
+            self._cache.clear()
+            self._looked_up = schema
         return self._cache.get("json_schema", schema, self._vocabulary, whitespace=self._whitespace)
 
     def start(self, constraint: Any, out: Mask) -> Driven:

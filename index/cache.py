@@ -34,8 +34,11 @@ from grammaton.limits import Limits
 SourceKind = Literal["json_schema", "regex", "lark", "gbnf", "ebnf", "choices", "text"]
 """What a source is: the name of the `Grammar.from_…` function that reads it."""
 
+_KINDS = get_args(SourceKind)
+
 _Key: TypeAlias = tuple[SourceKind, bytes, Limits, Vocabulary]
 
+_DEFAULT_LIMITS = Limits()
 _CHECK_EVERY = 64
 _KEY_BYTES = 600  # of an entry beside its constraint
 
@@ -87,14 +90,14 @@ class ConstraintCache:
             GrammarError: an unknown kind, or a source or option that is not text or JSON data.
             TypeError: an option that the function doesn't have.
         """
-        if kind not in get_args(SourceKind):
-            raise GrammarError(f"no sources of kind {kind!r}; there are {get_args(SourceKind)}")
+        if kind not in _KINDS:
+            raise GrammarError(f"no sources of kind {kind!r}; there are {_KINDS}")
         if not isinstance(vocabulary, Vocabulary):
             raise VocabularyError(
                 f"a Vocabulary is needed, not {type(vocabulary).__name__}; "
                 "Vocabulary.from_transformers(tokenizer) makes one"
             )
-        bounds = limits or Limits()
+        bounds = limits or _DEFAULT_LIMITS
         key: _Key = (kind, _digest(source, options), bounds, vocabulary)
         read: Callable[..., Grammar] = getattr(Grammar, f"from_{kind}")
 
@@ -195,12 +198,12 @@ def _digest(source: object, options: dict[str, object]) -> bytes:
     from hashlib import blake2b  # OpenSSL takes 4 ms to load
 
     try:
-        text = json.dumps([source, sorted(options.items())], ensure_ascii=False, default=_as_text)
+        text = _ENCODER.encode([source, sorted(options.items())])
     except (TypeError, ValueError, RecursionError) as error:
         raise GrammarError(
             f"sources and options that a cache can compare are text or JSON data: {error}"
         ) from None
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).digest()
+    return blake2b(text.encode("ascii"), digest_size=32).digest()
 
 
 def _as_text(value: object) -> str:
@@ -208,3 +211,6 @@ def _as_text(value: object) -> str:
     if isinstance(value, bytes):
         return "\0bytes " + value.hex()
     raise TypeError(f"{type(value).__name__} is neither")
+
+
+_ENCODER = json.JSONEncoder(default=_as_text)
