@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "index/shared_bits.hpp"
 
@@ -113,11 +114,21 @@ FinishedMask MaskBuilder::finish(Use use) {
   const std::size_t most = words_.size() * 2 / kMostDifferent;
   find_differences(most);
   const bool near = found_.size() <= most;
-  if (!near || (use == Use::Written && base_ && !shared_->holds(base_))) {
+  const bool others = use == Use::Written && !(near && (!base_ || shared_->holds(base_)));
+  if (!near || others) {
     for (std::size_t i = 0; i < words_.size(); ++i) word(i);
-    base_ = shared_->like(words_, most, near ? base_ : nullptr);
-    fleeting_ = true;
-    find_differences(most);
+    if (Bits like = others ? shared_->like(words_, most) : nullptr) {
+      base_ = std::move(like);
+      fleeting_ = true;
+      find_differences(most);
+    } else {
+      if (!near) {
+        base_ = copy_bits(words_);
+        fleeting_ = true;
+        found_.clear();
+      }
+      if (others) shared_->hold(base_);
+    }
   }
   FinishedMask mask;
   mask.base_ = base_;

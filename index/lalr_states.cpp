@@ -359,7 +359,7 @@ FinishedMask LalrStates::mask(SetId state) {
   if (machine_.ends(core)) {
     for (const std::uint32_t id : index_.eos()) out.set(id);
   }
-  return out.finish(MaskBuilder::Use::Written);
+  return bases_.finish(out);
 }
 
 void LalrStates::count_node() {

@@ -133,6 +133,7 @@ class LalrStates : public StateSource {
   WalkStats stats_;
   std::uint64_t visited_ = 0;
   std::unique_ptr<MaskScratch> scratch_;  // while a mask is made
+  Bases bases_;
   std::unordered_map<MaskKey, std::shared_ptr<const LexemeMask>, MaskKeyHasher> masks_;
   LalrTops<FinishedMask> known_;  // of tries: the vocabulary's, and of what is left of tokens
   // What is left of tokens behind white space, say, is the same in many places.

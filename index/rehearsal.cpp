@@ -76,8 +76,9 @@ void Walker::rehearse(Term start) {
     try_states(start);
     return;
   }
-  rehearsed_ = true;
+  rehearsed_ = rehearsing_ = true;
   rehearse_all(start);
+  rehearsing_ = false;
   // The next large block that is asked for, mostly that of the first mask, would wait 0.3 ms for
   // the allocator to put together what was freed.
   const ScratchLoan loan(index_, scratch_);

@@ -60,7 +60,7 @@ SharedBits::Sample SharedBits::sample(std::span<const Word> bits) const {
   return found;
 }
 
-Bits SharedBits::like(std::span<const Word> bits, std::size_t most, const Bits& own) {
+Bits SharedBits::like(std::span<const Word> bits, std::size_t most) {
   const Sample sampled = sample(bits);
   std::array<Bits, kMostTried> nearest;  // by their samples
   {
@@ -78,18 +78,21 @@ Bits SharedBits::like(std::span<const Word> bits, std::size_t most, const Bits& 
   for (const Bits& held : nearest) {
     if (held && differing(bits, held.get(), most) <= most) return held;
   }
-  Bits made = own ? own : copy_bits(bits);
-  const Sample kept = sample({made.get(), bits.size()});
+  return nullptr;
+}
+
+void SharedBits::hold(const Bits& bits) {
+  const Sample kept = sample({bits.get(), words_});
+  Bits dropped;  // freed without the lock
   const std::scoped_lock lock(mutex_);
   if (held_.size() < kMostHeld) {
     samples_.push_back(kept);
-    held_.push_back(made);
+    held_.push_back(bits);
   } else {
     samples_[oldest_] = kept;
-    nearest[0] = std::exchange(held_[oldest_], made);  // freed without the lock
+    dropped = std::exchange(held_[oldest_], bits);
     oldest_ = (oldest_ + 1) % kMostHeld;
   }
-  return made;
 }
 
 bool SharedBits::holds(const Bits& bits) {

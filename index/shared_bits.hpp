@@ -32,10 +32,10 @@ class SharedBits {
   // Both are of bits that are kept elsewhere for long: they are known by their address.
   Bits join(const Bits& a, const Bits& b) { return combine(a, b, true); }
   Bits meet(const Bits& a, const Bits& b) { return combine(a, b, false); }
-  // Bits that differ from these in `most` words of 32 bits or fewer: some that were the answer
-  // before, or else `own`, which have to, or a copy where `own` is null.
-  Bits like(std::span<const Word> bits, std::size_t most, const Bits& own);
-  // Whether they were such an answer lately.
+  // Bits that are held and differ from these in `most` words of 32 bits or fewer; null for none.
+  Bits like(std::span<const Word> bits, std::size_t most);
+  // Holds bits that masks differ from, in the place of the oldest.
+  void hold(const Bits& bits);
   bool holds(const Bits& bits);
 
  private:

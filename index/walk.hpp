@@ -370,6 +370,7 @@ class Walker {
   bool by_text_ = false;
   std::deque<Groups> levels_;
   std::unique_ptr<MaskScratch> scratch_;  // while a mask is made
+  Bases bases_;                           // of a grammar that was rehearsed
   std::unordered_map<FrameKey, std::shared_ptr<const FrameMask>, FrameKeyHasher> frames_;
   std::size_t frame_bytes_ = 0;
   // What follows in the tokens below a node, by the parents: `term` of the key is a set.
@@ -377,6 +378,7 @@ class Walker {
   std::size_t after_bytes_ = 0;
   std::unordered_map<SetId, Follow> first_bytes_;
   bool rehearsed_ = false;
+  bool rehearsing_ = false;
   Ends* ends_ = nullptr;     // of the frame with calls under way
   std::uint64_t noted_ = 0;  // remainders, in all such frames
   bool alone_ = false;       // a term is looked at that will have something to follow it
