@@ -34,12 +34,11 @@ from grammaton.grammar.ebnf_nodes import (
 )
 from grammaton.grammar.reader import Reader
 
-_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+_NAME = re.compile(r"[A-Za-z_][\w.-]*+")
 _SPACE = re.compile(r"(?:\s++|(?>/\*.*?\*/))*+", re.DOTALL)
-_NUMBER = re.compile(r"\[[0-9]++[a-z]?\](?=\s*+[A-Za-z_][\w.-]*+\s*+::=)")
-_RULE = re.compile(
-    r"(?:\[[0-9]+[a-z]?\]\s*)?[A-Za-z_][\w.-]*+(?:\s++|(?>/\*.*?\*/))*+::=", re.DOTALL
-)
+_HEAD = rf"{_NAME.pattern}{_SPACE.pattern}::="
+_NUMBER = re.compile(rf"\[[0-9]++[a-z]?\](?={_SPACE.pattern}{_HEAD})", re.DOTALL)
+_RULE = re.compile(rf"(?:\[[0-9]++[a-z]?\](?P<between>{_SPACE.pattern}))?{_HEAD}", re.DOTALL)
 _CONSTRAINT = re.compile(r"\[\s*(?:wfc|vc|WFC|VC)\s*:[^\]]*\]?")
 _CODE_POINT = re.compile("#x([0-9A-Fa-f]+)")
 _QUANTIFIERS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
@@ -146,21 +145,21 @@ class _Parser(Reader):
         """Whether the next rule begins here, with its number if it has one.
 
         Raises:
-            GrammarError: a number that does not begin its line, with the rule behind it on the same
-                line: it could as well be a character.
+            GrammarError: a number that does not begin its line, or is alone on it: it could as well
+                be a character.
         """
         found = _RULE.match(self.text, self.at)
         if found is None or self.text[self.at] != "[":
             return found is not None
         line = self.text.rfind("\n", 0, self.at) + 1
-        if self.text[line : self.at].isspace() or line == self.at:
-            return True
+        begins = not self.text[line : self.at].strip()
+        alone = "\n" in found["between"]
+        if begins != alone:
+            return begins
         number = found[0][: found[0].index("]") + 1]
-        if "\n" in found[0][len(number) :].lstrip(" \t\r")[:1]:
-            return False
         raise self.error(
             f"{number} may be a character or the number of the rule behind it; expected a rule's "
-            "number at the beginning of a line, and otherwise a line break before the rule",
+            "number at the beginning of the rule's line, and a character at the end of another",
             self.at,
             self.at + len(number),
         )
