@@ -172,6 +172,7 @@ Row TermStore::residue_row(Term t) {
 // million paths for a divisor of a million.
 TermStore::Ending TermStore::residue_ending(Term t) {
   if (nodes_[t].kind != Kind::Intersect) return Ending::Unknown;
+  const Term any = any_text();  // of a complement: nothing to ask of numbers
   Remainders remainders;
   Term shape = kNone;
   // False where it is not one of those before it.
@@ -200,9 +201,9 @@ TermStore::Ending TermStore::residue_ending(Term t) {
       }
     } else if (inner.kind == Kind::Residue) {
       if (!add(inner, n.kind == Kind::Complement)) return Ending::Unknown;
-    } else if (shape == kNone) {
+    } else if (shape == kNone || shape == any) {
       shape = operand;
-    } else {
+    } else if (operand != any) {
       return Ending::Unknown;
     }
   }
