@@ -28,7 +28,7 @@ class Remainders {
   // The frame ends at a node, from which it goes on with some bytes.
   template <std::predicate<unsigned> GoesOn>
   void add_exit(std::uint32_t node, GoesOn&& goes_on, std::uint32_t items) {
-    if (exits_.size() < kMostWideExits && is_wide(node)) {
+    if (is_wide(node)) {
       exits_.push_back({node, items});
       return;
     }
@@ -66,9 +66,9 @@ class Remainders {
 
  private:
   static constexpr std::uint32_t kWideExit = 2048;
-  static constexpr std::size_t kMostWideExits = 64;
   static constexpr std::size_t kSampled = 32;
 
+  // By the node alone: what one study lists as an exit, another of the same frame must leave out.
   bool is_wide(std::uint32_t node) const {
     const Trie::Node& below = trie_.node(node);
     if (below.subtree_entry_end - below.entry_end < kWideExit) return false;
