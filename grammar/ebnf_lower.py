@@ -30,13 +30,13 @@ from grammaton.grammar.ebnf_nodes import (
     Literal,
     Margin,
     Node,
-    Place,
     Ref,
     Repeat,
     Rule,
     RulePlaces,
     Rules,
     Seq,
+    Span,
     Term,
     TokenKey,
     TokenPlaces,
@@ -107,7 +107,7 @@ def lower_rules(
         )
     if rule_places is not None:
         for name, rule in rules.by_name.items():
-            rule_places[name] = Place(rule.source, rule.position, rule.end)
+            rule_places[name] = Span(rule.source, rule.position, rule.end)
         rule_places[""] = rule_places[start]
     return term
 

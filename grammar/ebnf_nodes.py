@@ -13,7 +13,7 @@ functions over trees may recurse. Chains of rules have no such bound: functions 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -188,8 +188,8 @@ TokenPlaces = dict[TokenKey, Tokens]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A span of a source."""
+class Span:
+    """Where something stands."""
 
     source: Source
     position: int
@@ -199,8 +199,12 @@ class Place:
         """The error for the place; it is for the caller to raise."""
         return self.source.error(message, self.position, self.end, kind=kind)
 
+    def blamed(self) -> AbstractContextManager[None]:
+        """Errors from within that have no place get this one."""
+        return blamed(self.error)
 
-RulePlaces = dict[str, Place]
+
+RulePlaces = dict[str, Span]
 """Where rules are defined, by the names that the core has of them, for errors that it finds. That
 of "" is for what no single rule is at fault for: the start's."""
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from grammaton.errors import GrammarError
-from grammaton.grammar.ebnf_nodes import Place, RulePlaces, Source
+from grammaton.grammar.ebnf_nodes import RulePlaces, Source, Span
 from grammaton.grammar.missing_start import missing_start
 from grammaton.grammar.text_printer import RESERVED, to_text
 from grammaton.grammar.text_scanner import Token, scan
@@ -119,7 +119,7 @@ class _Parser:
         """Where rules are defined, once the grammar is read."""
         source = Source(self._text)
         found = {
-            name: Place(source, token.start, token.end) for name, (_, token) in self._bodies.items()
+            name: Span(source, token.start, token.end) for name, (_, token) in self._bodies.items()
         }
         return {**found, "": found["start"]}
 

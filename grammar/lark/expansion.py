@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from grammaton.errors import LimitExceeded, PlacedError, UnsupportedKeyword
+from grammaton.grammar.ebnf_nodes import Span
 from grammaton.grammar.lark.loader import Loaded, resolve
 from grammaton.grammar.lark.nodes import (
     Alt,
@@ -21,7 +22,6 @@ from grammaton.grammar.lark.nodes import (
     Regex,
     Repeat,
     Seq,
-    Span,
     Text,
     Use,
     children,

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from grammaton.errors import UnsupportedKeyword
-from grammaton.grammar.ebnf_nodes import MAX_NESTING
+from grammaton.grammar.ebnf_nodes import MAX_NESTING, Span
 from grammaton.grammar.lark.nodes import (
     Both,
     CharRange,
@@ -28,7 +28,6 @@ from grammaton.grammar.lark.nodes import (
     Repeat,
     Scope,
     Seq,
-    Span,
     Special,
     Substring,
     Text,

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from grammaton.errors import GrammarError, LimitExceeded, PlacedError, UnsupportedKeyword
 from grammaton.grammar import ebnf_nodes as ebnf
 from grammaton.grammar.ebnf_lower import lower_rules
+from grammaton.grammar.ebnf_nodes import Span
 from grammaton.grammar.json_schema.lower import grammar_from_json_schema
 from grammaton.grammar.lark.context import in_context
 from grammaton.grammar.lark.indentation import PAREN_TEXTS, Layout, with_indentation
@@ -45,7 +46,6 @@ from grammaton.grammar.lark.nodes import (
     Regex,
     Repeat,
     Seq,
-    Span,
     Special,
     Substring,
     Text,

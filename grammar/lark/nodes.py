@@ -9,28 +9,9 @@ sees, as in Lark. Nodes are equal when they say the same, wherever they stand.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from grammaton.errors import GrammarError, PlacedError
-from grammaton.grammar.ebnf_nodes import Source, blamed
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Where something stands."""
-
-    source: Source
-    position: int
-    end: int
-
-    def error(self, message: str, *, kind: type[PlacedError] = GrammarError) -> PlacedError:
-        """The error for the place; it is for the caller to raise."""
-        return self.source.error(message, self.position, self.end, kind=kind)
-
-    def blamed(self) -> AbstractContextManager[None]:
-        """Errors from within that have no place get this one."""
-        return blamed(self.error)
+from grammaton.grammar.ebnf_nodes import Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from grammaton.errors import UnsupportedKeyword
+from grammaton.grammar.ebnf_nodes import Span
 from grammaton.grammar.lark.expressions import SPACE, SPACE_AND_LINES, STATEMENT, ExpressionParser
 from grammaton.grammar.lark.nodes import (
     Attributes,
@@ -25,7 +26,6 @@ from grammaton.grammar.lark.nodes import (
     Node,
     Regex,
     Scope,
-    Span,
     Text,
     is_terminal_name,
 )

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from grammaton.errors import GrammarError, LimitExceeded, PlacedError, UnsupportedKeyword
+from grammaton.grammar.ebnf_nodes import Span
 from grammaton.grammar.lark.elimination import table_pieces
 from grammaton.grammar.lark.loader import resolve
 from grammaton.grammar.lark.needs import NO_NEEDS, Pieces
@@ -37,7 +38,6 @@ from grammaton.grammar.lark.nodes import (
     Regex,
     Repeat,
     Seq,
-    Span,
     Special,
     Substring,
     Text,
