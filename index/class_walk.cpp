@@ -10,10 +10,6 @@ namespace grammaton {
 
 namespace {
 
-// As in frame_mask.cpp: longer lists of tokens are bits, and frames that may end at more nodes list
-// no remainders where nothing follows.
-constexpr std::size_t kSparseTokens = 192;
-constexpr std::size_t kManyExits = 4096;
 // Class tries that a walker remembers.
 constexpr std::size_t kMostTries = 6;
 

@@ -32,8 +32,6 @@ constexpr std::uint64_t kCounting = 2;
 constexpr std::uint32_t kRegion = 128;
 // What precedes the items is looked for no deeper.
 constexpr std::size_t kLongestPrefix = 8;
-// Bases with at most this many tokens are kept as a list.
-constexpr std::size_t kSparseTokens = 192;
 
 }  // namespace
 

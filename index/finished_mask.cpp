@@ -17,6 +17,8 @@ constexpr std::size_t kWordBytes = sizeof(std::uint32_t);
 // With more than one word in so many different, a base of its own takes hardly more memory and is
 // copied faster.
 constexpr std::size_t kMostDifferent = 8;
+// So many bases stay in a core's own cache with what else a step reads.
+constexpr std::size_t kFewBases = 32;
 
 bool all_zero(std::span<const std::uint32_t> words) {
   return std::ranges::all_of(words, [](std::uint32_t word) { return word == 0; });
@@ -148,6 +150,14 @@ void MaskBuilder::find_differences(std::size_t most) {
                         static_cast<std::uint32_t>(words_[i] >> shift)});
     }
   });
+}
+
+FinishedMask Bases::finish(MaskBuilder& mask) {
+  if (first_.size() >= kFewBases) return mask.finish(MaskBuilder::Use::Written);
+  FinishedMask made = mask.finish();
+  if (made.base() && std::ranges::find(first_, made.base().get()) == first_.end())
+    first_.push_back(made.base().get());
+  return made;
 }
 
 }  // namespace grammaton

@@ -119,4 +119,15 @@ class MaskBuilder {
   std::vector<std::pair<std::size_t, Word>> apart_;  // of add(), likewise
 };
 
+// How the masks of a constraint are put down. While their bases are few, those they were made of
+// serve best; when there are many, one that others are put down to is worth looking for, some 10 us
+// each, since a base is 16 kB to be read whenever a mask is written out.
+class Bases {
+ public:
+  FinishedMask finish(MaskBuilder& mask);
+
+ private:
+  std::vector<const Word*> first_;  // told apart by their addresses, which is as good as it need be
+};
+
 }  // namespace grammaton

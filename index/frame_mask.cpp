@@ -12,10 +12,6 @@ namespace grammaton {
 
 namespace {
 
-// Bases with at most this many tokens are kept as a list: 0.8 kB against 16 kB of bits at 128k
-// tokens. Longer ones would be most of a mask's time: each of their tokens touches a word of its
-// own.
-constexpr std::size_t kSparseTokens = 192;
 // Below a node with at least so many others it pays to ask whether all of them stay inside.
 constexpr std::uint32_t kKeptSubtree = 8;
 // A study that visits more nodes, or makes more terms, starts again and looks for forms
@@ -34,9 +30,6 @@ constexpr unsigned kRegionCredit = 12;
 // Added to a frame's hash for its remainders that go on, and for all of them.
 constexpr std::uint64_t kGoingOn = 1;
 constexpr std::uint64_t kAllRests = 3;
-// A frame that may end at more nodes lists no remainders where nothing follows: 0.1 us each, and
-// often one for each node and token.
-constexpr std::size_t kManyExits = 4096;
 
 // Terms that are looked at to see what a term is made of.
 constexpr std::size_t kMostParts = 500;

@@ -1,6 +1,5 @@
 #include "index/mask_scratch.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace grammaton {
@@ -9,8 +8,6 @@ namespace {
 
 // Masks with more parts under way at once are rare; their builders are freed.
 constexpr std::size_t kMostBuilders = 8;
-// So many bases stay in a core's own cache with what else a step reads.
-constexpr std::size_t kFewBases = 32;
 // More threads than this are not expected to make masks at once, again and again.
 constexpr std::size_t kMostIdle = 64;
 
@@ -32,14 +29,6 @@ void MaskScratch::clean() noexcept {
   suspects.clear();
   counted.clear();
   used_ = 0;
-}
-
-FinishedMask Bases::finish(MaskBuilder& mask) {
-  if (first_.size() >= kFewBases) return mask.finish(MaskBuilder::Use::Written);
-  FinishedMask made = mask.finish();
-  if (made.base() && std::ranges::find(first_, made.base().get()) == first_.end())
-    first_.push_back(made.base().get());
-  return made;
 }
 
 ScratchPool::ScratchPool() { idle_.reserve(kMostIdle); }  // what ends a loan must not throw

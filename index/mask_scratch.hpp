@@ -37,17 +37,6 @@ class MaskScratch {
   std::size_t used_ = 0;
 };
 
-// How the masks of a constraint are put down. While their bases are few, those they were made of
-// serve best; when there are many, one that others are put down to is worth looking for, some 10 us
-// each, since a base is 16 kB to be read whenever a mask is written out.
-class Bases {
- public:
-  FinishedMask finish(MaskBuilder& mask);
-
- private:
-  std::vector<const Word*> first_;  // told apart by their addresses, which is as good as it need be
-};
-
 // Scratch that no mask is made in right now.
 class ScratchPool {
  public:

@@ -42,6 +42,13 @@ namespace grammaton {
 inline constexpr std::uint32_t kWideSubtree = 512;
 // Walks that can reach fewer nodes than this are done at once: a frame mask costs about as much.
 inline constexpr std::uint64_t kShortWalk = 32;
+// Bases with at most this many tokens are kept as a list: 0.8 kB against 16 kB of bits at 128k
+// tokens. Longer ones would be most of a mask's time: each of their tokens touches a word of its
+// own.
+inline constexpr std::size_t kSparseTokens = 192;
+// A frame that may end at more nodes lists no remainders where nothing follows: 0.1 us each, and
+// often one for each node and token.
+inline constexpr std::size_t kManyExits = 4096;
 // Fewer strings are frames of their own (alike_strings.cpp).
 inline constexpr std::size_t kFewAlike = 3;
 // Without a closing byte, tokens that need more items than this are walked one by one where a bound
