@@ -11,7 +11,7 @@ and every 64 hits. When they are more than the bound, the constraints that were 
 longest time ago are dropped. Matchers that still run on a dropped one keep it alive until they are
 done.
 
-Cost: a hit takes some 10 us for a schema of a kilobyte, nearly all of it for the text of the key.
+Cost: a hit takes some 4 us for a schema of a kilobyte, most of it for the spelling of the key.
 What a vocabulary shares between constraints is bounded by `Limits.frame_cache_bytes` and not
 counted here.
 """
@@ -19,10 +19,11 @@ counted here.
 from __future__ import annotations
 
 import json
+import marshal
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from grammaton._core import Constraint
 from grammaton.errors import GrammarError, VocabularyError
@@ -40,7 +41,7 @@ _Key: TypeAlias = tuple[SourceKind, bytes, Limits, Vocabulary]
 
 _DEFAULT_LIMITS = Limits()
 _CHECK_EVERY = 64
-_KEY_BYTES = 600  # of an entry beside its constraint
+_KEY_BYTES = 600  # of an entry beside its constraint and its spelling
 
 
 class ConstraintCache:
@@ -98,7 +99,7 @@ class ConstraintCache:
                 "Vocabulary.from_transformers(tokenizer) makes one"
             )
         bounds = limits or _DEFAULT_LIMITS
-        key: _Key = (kind, _digest(source, options), bounds, vocabulary)
+        key: _Key = (kind, _spelled(source, options), bounds, vocabulary)
         read: Callable[..., Grammar] = getattr(Grammar, f"from_{kind}")
 
         while True:
@@ -146,12 +147,12 @@ class ConstraintCache:
     def _evict(self) -> None:
         total = self._bytes()
         while total > self._max_bytes and self._kept:
-            _, dropped = self._kept.popitem(last=False)
-            total -= dropped.memory_bytes + _KEY_BYTES
+            key, dropped = self._kept.popitem(last=False)
+            total -= _held(key, dropped)
             self._evictions += 1
 
     def _bytes(self) -> int:
-        return sum(constraint.memory_bytes + _KEY_BYTES for constraint in self._kept.values())
+        return sum(_held(key, constraint) for key, constraint in self._kept.items())
 
     def clear(self) -> None:
         """Drops everything that is kept. Counts of `stats` go on."""
@@ -193,17 +194,28 @@ class _Flight:
         self.error: Exception | None = None
 
 
-def _digest(source: object, options: dict[str, object]) -> bytes:
-    """A hash of the text of a source and its options. The order of keys in data counts."""
-    from hashlib import blake2b  # OpenSSL takes 4 ms to load
+def _held(key: _Key, constraint: Constraint) -> int:
+    return constraint.memory_bytes + _KEY_BYTES + len(key[1])
 
+
+def _spelled(source: object, options: dict[str, object]) -> bytes:
+    """A source and its options as bytes, different ones for different data.
+
+    The order of keys in data counts. marshal's version 0 writes equal data as equal bytes (later
+    ones write what is one object in memory as such), and takes half of the time of JSON; it takes
+    Python's own types alone, and JSON takes what derives from them.
+    """
+    data: Any = (source, sorted(options.items()))
     try:
-        text = _ENCODER.encode([source, sorted(options.items())])
+        return marshal.dumps(data, 0)
+    except ValueError:
+        pass
+    try:
+        return json.dumps(data, default=_as_text).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
         raise GrammarError(
             f"sources and options that a cache can compare are text or JSON data: {error}"
         ) from None
-    return blake2b(text.encode("ascii"), digest_size=32).digest()
 
 
 def _as_text(value: object) -> str:
@@ -211,6 +223,3 @@ def _as_text(value: object) -> str:
     if isinstance(value, bytes):
         return "\0bytes " + value.hex()
     raise TypeError(f"{type(value).__name__} is neither")
-
-
-_ENCODER = json.JSONEncoder(default=_as_text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -54,6 +55,49 @@ def test_a_key_is_all_that_decides_the_constraint() -> None:
     stats = cache.stats()
     assert stats["misses"] == stats["hits"] == stats["entries"] == len(cache) == len(asked)
     assert cache.get("json_schema", {**schema}, VOCABULARY) is first[0]
+
+
+def test_equal_data_is_one_key_and_all_else_another() -> None:
+    cache = ConstraintCache()
+
+    def default(value: object) -> object:
+        return {"default": value}
+
+    values: list[object] = [
+        1,
+        1.0,
+        True,
+        None,
+        "1",
+        "é",
+        "\ud800",
+        "",
+        -0.0,
+        0.0,
+        0,
+        2**70,
+        [],
+        {},
+        [[]],
+    ]
+    kept = [cache.get("json_schema", default(value), VOCABULARY) for value in values]
+    assert len({id(constraint) for constraint in kept}) == len(values)
+
+    # Equal in other objects: shared ones, ones that are interned, types that derive from Python's.
+    word = "".join(["a", "b"])
+    for first, other in [
+        ({"enum": [word, word]}, {"enum": ["ab", "".join(["a", "b"])]}),
+        ({"enum": ["a"], "title": "a"}, {"enum": ["".join(["a"])], "title": str(b"a", "ascii")}),
+        (OrderedDict(enum=["a"]), OrderedDict(enum=["a"])),
+    ]:
+        assert cache.get("json_schema", first, VOCABULARY) is cache.get(
+            "json_schema", other, VOCABULARY
+        )
+    deep: Any = {}
+    for _ in range(100_000):
+        deep = {"items": deep}
+    with pytest.raises(GrammarError):
+        cache.get("json_schema", deep, VOCABULARY)
 
 
 def test_constraints_are_those_of_compile() -> None:
@@ -202,7 +246,7 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(VocabularyError, match="not object"):
         cache.get("regex", "a", wrong)
     with pytest.raises(GrammarError, match="text or JSON data"):
-        cache.get("choices", {"a", "b"}, VOCABULARY)
+        cache.get("choices", [Grammar.from_choices(["a"])], VOCABULARY)
     circular: list[object] = []
     circular.append(circular)
     with pytest.raises(GrammarError, match="text or JSON data"):
