@@ -82,7 +82,7 @@ class Grammaton:
         self._parse = Grammar.from_json_schema
         self._whitespace: Literal["compact", "flexible"] = "compact" if compact else "flexible"
         self._vocabulary = Vocabulary(tokens, eos_token_ids=EOS_TOKEN_ID, special_tokens=special)
-        _ = self._vocabulary.index
+        self._vocabulary.prepare()
 
     def compile(self, schema: Any) -> Any:
         from grammaton.errors import GrammatonError

@@ -290,3 +290,27 @@ def test_compile_names_what_it_needs() -> None:
     matcher = compile(Grammar.literal("aa"), vocabulary).matcher()
     assert all(map(matcher.accept, [0, 0, 1]))
     assert matcher.is_finished
+
+
+def test_prepare_makes_what_schemas_share() -> None:
+    tokens = [bytes([byte]) for byte in range(256)]
+    tokens += [b'{"', b'": "', b'"}', b'", "', b"true", b"12", b"ab", b"abc", "é".encode(), b"\\n"]
+    vocabulary = Vocabulary([*tokens, b""], eos_token_ids=len(tokens))
+    vocabulary.prepare()
+    made = vocabulary.index.stats()["frame_masks_made"]
+    assert made > 0
+    schema = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "number"}}}
+    matcher = compile(Grammar.from_json_schema(schema), vocabulary).matcher()
+    for byte in '{"x": "é\\n", "y": -1.5e3}'.encode():
+        matcher.mask()
+        assert matcher.accept_bytes(bytes([byte]))
+    assert matcher.is_complete
+    plain = Vocabulary([*tokens, b""], eos_token_ids=len(tokens))
+    other = compile(Grammar.from_json_schema(schema), plain).matcher()
+    for byte in '{"x": "é\\n", "y": -1.5e3}'.encode():
+        other.mask()
+        other.accept_bytes(bytes([byte]))
+    with_all_to_make = plain.index.stats()["frame_masks_made"]
+    assert vocabulary.index.stats()["frame_masks_made"] - made < with_all_to_make
+
+    Vocabulary([b"a", b""], eos_token_ids=1).prepare()  # can't write JSON, and need not
