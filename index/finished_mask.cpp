@@ -69,7 +69,7 @@ void MaskBuilder::join(const Bits& bits, bool fleeting) {
       base_ = bits;
       fleeting_ = fleeting;
     } else if (base_ != bits && (fleeting_ || fleeting)) {
-      for (std::size_t i = 0; i < words_.size(); ++i) {
+      for (std::size_t i = 0; i < size_; ++i) {
         if ((bits[i] & ~value(i)) != 0) word(i) |= bits[i];
       }
     } else {
@@ -91,7 +91,7 @@ void MaskBuilder::add(const MaskBuilder& part) {
 }
 
 void MaskBuilder::add(const MaskBuilder& part, const Bits& within) {
-  for (std::size_t i = 0; i < words_.size(); ++i) {
+  for (std::size_t i = 0; i < size_; ++i) {
     const Word more = part.value(i) & within[i];
     if ((more & ~value(i)) != 0) word(i) |= more;
   }
@@ -113,19 +113,19 @@ void MaskBuilder::add(const FinishedMask& part) {
 }
 
 FinishedMask MaskBuilder::finish(Use use) {
-  const std::size_t most = words_.size() * 2 / kMostDifferent;
+  const std::size_t most = size_ * 2 / kMostDifferent;
   find_differences(most);
   const bool near = found_.size() <= most;
   const bool others = use == Use::Written && !(near && (!base_ || shared_->holds(base_)));
   if (!near || others) {
-    for (std::size_t i = 0; i < words_.size(); ++i) word(i);
-    if (Bits like = others ? shared_->like(words_, most) : nullptr) {
+    for (std::size_t i = 0; i < size_; ++i) word(i);
+    if (Bits like = others ? shared_->like(words(), most) : nullptr) {
       base_ = std::move(like);
       fleeting_ = true;
       find_differences(most);
     } else {
       if (!near) {
-        base_ = copy_bits(words_);
+        base_ = copy_bits(words());
         fleeting_ = true;
         found_.clear();
       }

@@ -58,7 +58,7 @@ class FinishedMask {
 class MaskBuilder {
  public:
   MaskBuilder(std::size_t words, SharedBits& shared)
-      : words_(words), touched_((words + 63) / 64), shared_(&shared) {}
+      : size_(words), words_(new Word[words]), touched_((words + 63) / 64), shared_(&shared) {}
 
   void set(std::uint32_t i) { word(i / 64) |= Word{1} << (i % 64); }
   void unset(std::uint32_t i) { word(i / 64) &= ~(Word{1} << (i % 64)); }
@@ -84,7 +84,7 @@ class MaskBuilder {
       each_touched(word);
       return;
     }
-    for (std::size_t i = 0; i < words_.size(); ++i) word(i);
+    for (std::size_t i = 0; i < size_; ++i) word(i);
   }
 
  private:
@@ -110,10 +110,13 @@ class MaskBuilder {
   // Adds bits, but for the words in apart_: those get the value that is there.
   void join(const Bits& bits, bool fleeting);
 
-  Bits base_;                  // the words that are not touched
-  bool fleeting_ = false;      // it was made for a mask
-  std::vector<Word> words_;    // the others; the rest of it is of no meaning
-  std::vector<Word> touched_;  // a bit a word
+  std::span<const Word> words() const { return {words_.get(), size_}; }
+
+  Bits base_;              // the words that are not touched
+  bool fleeting_ = false;  // it was made for a mask
+  std::size_t size_;
+  std::unique_ptr<Word[]> words_;  // the others; the rest of it is never written to
+  std::vector<Word> touched_;      // a bit a word
   SharedBits* shared_;
   std::vector<FinishedMask::Difference> found_;      // of finish(), kept for its memory
   std::vector<std::pair<std::size_t, Word>> apart_;  // of add(), likewise

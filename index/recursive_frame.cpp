@@ -222,8 +222,7 @@ std::shared_ptr<const Walker::RecursiveMask> Walker::study_recursive(const Trie&
                                                                      const RecursiveKey& key,
                                                                      std::size_t level) {
   Ends ends(*this, wanted_[key.wanted]);
-  MaskBuilder blank(index_.words(), index_.shared_bits());
-  Part part(*this, blank, false);
+  const Part part(*this);
   Groups& groups = groups_at(level);
   groups.clear();
   groups.text = kNoText;

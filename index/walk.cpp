@@ -55,14 +55,17 @@ void Walker::count_nodes(std::uint64_t& counter) {
 }
 
 Walker::Part::Part(Walker& walker, MaskBuilder& whole, bool blank)
-    : walker_(walker), whole_(whole), bits_(blank ? whole : walker.scratch_->take()) {}
+    : walker_(walker), whole_(&whole), bits_(blank ? whole : walker.scratch_->take()) {}
+
+Walker::Part::Part(Walker& walker)
+    : walker_(walker), whole_(nullptr), bits_(walker.scratch_->take()) {}
 
 Walker::Part::~Part() {
-  if (&bits_ != &whole_) walker_.scratch_->give_back();
+  if (&bits_ != whole_) walker_.scratch_->give_back();
 }
 
 void Walker::Part::join() {
-  if (&bits_ != &whole_) whole_.add(bits_);
+  if (&bits_ != whole_) whole_->add(bits_);
 }
 
 FinishedMask Walker::mask(State state) {

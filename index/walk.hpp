@@ -128,6 +128,7 @@ class Walker {
   class Part {
    public:
     Part(Walker& walker, MaskBuilder& whole, bool blank);
+    explicit Part(Walker& walker);  // of no mask that is under way
     ~Part();
     Part(const Part&) = delete;
     Part& operator=(const Part&) = delete;
@@ -137,7 +138,7 @@ class Walker {
 
    private:
     Walker& walker_;
-    MaskBuilder& whole_;
+    MaskBuilder* whole_;  // null for none
     MaskBuilder& bits_;
   };
 
