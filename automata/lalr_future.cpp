@@ -8,9 +8,10 @@ namespace grammaton {
 
 namespace {
 
-constexpr std::size_t kMostNodes = 2'000'000;
-// Links between nodes, and pops of them.
-constexpr std::size_t kMostLinks = 10'000'000;
+// What takes as long as this many threads of the lexer: a node, a link between two of them or a
+// pop, which are looked up where memory is cold.
+constexpr std::uint64_t kNodeWork = 60;
+constexpr std::uint64_t kLinkWork = 12;
 // Characters that are looked at to find separators, and tried as such.
 constexpr std::size_t kMostCharacters = 64;
 // Lex states visited to find a text of a terminal, and texts tried.
@@ -327,7 +328,7 @@ std::uint32_t LalrFuture::node(std::uint32_t control, std::uint32_t state) {
   const auto [index, is_new] =
       node_lookup_.try_emplace(key, static_cast<std::uint32_t>(nodes_.size()));
   if (is_new) {
-    if (nodes_.size() >= kMostNodes) throw too_many_cases();
+    if (spend(kNodeWork)) throw too_many_cases();
     nodes_.push_back({control, state, false, 0, {}, {}});
     pending_.emplace_back(index, kNone);
   }
@@ -343,22 +344,25 @@ LimitFault LalrFuture::too_many_cases() const {
     if (names.size() > 200) break;
   }
   return LimitFault(
-      "whether the Lark grammar can go on needs more cases than can be looked at; no ignored text "
-      "separates terminals, and these could still become longer: " +
+      "whether the Lark grammar can go on needs more cases than can be looked at (over " +
+          std::to_string(kMostSpent) +
+          " * max_step_terms steps); no ignored text separates terminals, and these could still "
+          "become longer: " +
           names,
       names.substr(0, names.find(',')));
 }
 
 // Of each there may be as many as squares of the grammar's size.
-void LalrFuture::check_links() {
-  if (++links_ > kMostLinks) throw too_many_cases();
+void LalrFuture::add_link() {
+  ++links_;
+  if (spend(kLinkWork)) throw too_many_cases();
 }
 
 // `user` has the pops of `used`; with a state, it goes on there after each of them.
 void LalrFuture::use(std::uint32_t user, std::uint32_t used, std::uint32_t state) {
   if (user == used && state == kNone) return;
-  if (!uses_.emplace(user, used, state).second) return;
-  check_links();
+  if (!uses_.insert(user, used, state)) return;
+  add_link();
   nodes_[used].users.emplace_back(user, state);
   if (nodes_[used].ends) set_ends(user);
   for (std::size_t i = 0; i < nodes_[used].pops.size(); ++i) {
@@ -376,7 +380,7 @@ void LalrFuture::add_pop(std::uint32_t index, std::uint32_t control) {
   const auto place = std::ranges::lower_bound(pops, control);
   if (place != pops.end() && *place == control) return;
   pops.insert(place, control);
-  check_links();
+  add_link();
   pending_.emplace_back(index, control);
 }
 

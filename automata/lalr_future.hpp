@@ -18,7 +18,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_set>
@@ -90,9 +89,15 @@ class LalrFuture {
     std::uint32_t tried;
   };
 
+  // Threads of the lexer that may be followed, or what takes as long, by max_step_terms: some three
+  // seconds by default.
+  static constexpr std::uint64_t kMostSpent = 1'000;
+
   std::uint32_t place(LexId lex, DutiesId duties, ContextId context);
   Explored explore(std::uint32_t place);
   void join(std::vector<std::uint32_t>& all, std::span<const std::uint32_t> more);
+  // Counts what takes as long as so many threads of the lexer; whether that is too much in all.
+  bool spend(std::uint64_t threads);
   LimitFault too_much_to_explore(const Place& at) const;
   std::vector<unsigned> bytes_from(LexId lex, DutiesId duties);
   BorderId border(DutiesId duties, ContextId context);
@@ -109,7 +114,7 @@ class LalrFuture {
   void use(std::uint32_t user, std::uint32_t used, std::uint32_t state);
   void expand(std::uint32_t node);
   void add_pop(std::uint32_t node, std::uint32_t control);
-  void check_links();
+  void add_link();
   LimitFault too_many_cases() const;
   void set_ends(std::uint32_t node);
   void saturate();
@@ -129,8 +134,9 @@ class LalrFuture {
   std::vector<Border> borders_;
   std::map<std::pair<DutiesId, ContextId>, BorderId> border_lookup_;
   std::vector<Place> places_;
-  std::uint64_t explored_ = 0;  // threads of the lexer that were followed, and leads put together
-  std::map<std::tuple<LexId, DutiesId, ContextId>, std::uint32_t> place_lookup_;
+  std::uint64_t spent_ = 0;
+  FlatMap<std::uint32_t> behind_lookup_;  // numbers of duties and contexts
+  FlatMap<std::uint32_t> place_lookup_;   // by lex state and those
 
   std::vector<std::string> separators_;  // characters
   BorderId separated_ = kNone;           // the border behind one
@@ -139,7 +145,7 @@ class LalrFuture {
   ListPool controls_;
   std::vector<Node> nodes_;
   FlatMap<std::uint32_t> node_lookup_;
-  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> uses_;
+  TripleSet uses_;
   std::size_t links_ = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>>
       pending_;                          // node, pop; kNone: expand, or end

@@ -7,7 +7,6 @@
 // is refused by the name of a terminal.
 #include <algorithm>
 #include <iterator>
-#include <unordered_map>
 
 #include "automata/lalr_future.hpp"
 
@@ -15,22 +14,31 @@ namespace grammaton {
 
 namespace {
 
-constexpr std::size_t kMostExploredPlaces = 2'000'000;
-// Threads followed for all that a grammar asks, or as much work on lists of leads: some three
-// seconds.
-constexpr std::uint64_t kMostExplored = 120'000'000;
 constexpr std::size_t kWordsAThread = 16;
+// What takes as long as this many threads: a place, and a byte from a place, which are looked up
+// where memory is cold.
+constexpr std::uint64_t kPlaceWork = 20;
+constexpr std::uint64_t kMovedWork = 10;
 
 }  // namespace
 
 std::uint32_t LalrFuture::place(LexId lex, DutiesId duties, ContextId context) {
-  const auto [found, is_new] =
-      place_lookup_.try_emplace({lex, duties, context}, static_cast<std::uint32_t>(places_.size()));
+  const std::uint32_t behind = behind_lookup_
+                                   .try_emplace((std::uint64_t{duties} << 32) | context,
+                                                static_cast<std::uint32_t>(behind_lookup_.size()))
+                                   .first;
+  const auto [found, is_new] = place_lookup_.try_emplace(
+      (std::uint64_t{lex} << 32) | behind, static_cast<std::uint32_t>(places_.size()));
   if (is_new) {
     places_.push_back({lex, duties, context});
-    if (places_.size() > kMostExploredPlaces) throw too_much_to_explore(places_.back());
+    if (spend(kPlaceWork)) throw too_much_to_explore(places_.back());
   }
-  return found->second;
+  return found;
+}
+
+bool LalrFuture::spend(std::uint64_t threads) {
+  spent_ += threads;
+  return spent_ / kMostSpent >= machine_.limits().max_step_terms;
 }
 
 LimitFault LalrFuture::too_much_to_explore(const Place& at) const {
@@ -38,8 +46,9 @@ LimitFault LalrFuture::too_much_to_explore(const Place& at) const {
   if (const std::string others = lexer_.describe(at.duties); !others.empty())
     names += (names.empty() ? "" : " behind ") + others;
   return LimitFault(
-      "what can follow in the Lark grammar takes too long to find; patterns whose "
-      "characters can be read in many ways at once: " +
+      "what can follow in the Lark grammar takes too long to find (over " +
+          std::to_string(kMostSpent) +
+          " * max_step_terms steps); patterns whose characters can be read in many ways at once: " +
           names,
       names.substr(0, names.find_first_of(", ")));
 }
@@ -75,21 +84,20 @@ LalrFuture::Explored LalrFuture::explore(std::uint32_t index) {
     }
     if (lexer_.has_threads(move.next))
       result.next.push_back(place(lexer_.threads_only(move.next), duties, after));
-    explored_ += 1;
+    spent_ += kMovedWork;
   }
   for (std::vector<std::uint32_t>* list : {&result.own, &result.next}) {
     std::ranges::sort(*list);
     const auto twins = std::ranges::unique(*list);
     list->erase(twins.begin(), twins.end());
   }
-  explored_ += lexer_.work() - before + result.own.size();
-  if (explored_ > kMostExplored) throw too_much_to_explore(at);
+  if (spend(lexer_.work() - before + result.own.size())) throw too_much_to_explore(at);
   return result;
 }
 
 // Adds sorted ids to sorted ids.
 void LalrFuture::join(std::vector<std::uint32_t>& all, std::span<const std::uint32_t> more) {
-  explored_ += (all.size() + more.size()) / kWordsAThread;
+  spent_ += (all.size() + more.size()) / kWordsAThread;
   if (std::ranges::includes(all, more)) return;
   std::vector<std::uint32_t> both;
   both.reserve(all.size() + more.size());
@@ -110,12 +118,12 @@ LeadsId LalrFuture::leads(LexId lex, DutiesId duties, ContextId context) {
     std::vector<std::uint32_t> next;
     std::size_t done = 0;
   };
-  std::unordered_map<std::uint32_t, std::uint32_t> numbers;
+  FlatMap<std::uint32_t> numbers;
   std::vector<std::uint32_t> open;  // places of components that are not settled
   std::vector<Visit> path;
   const auto visit = [&](std::uint32_t at) {
     const auto number = static_cast<std::uint32_t>(numbers.size());
-    numbers.emplace(at, number);
+    numbers.try_emplace(at, number);
     open.push_back(at);
     Explored found = explore(at);
     path.push_back({at, number, number, std::move(found.own), std::move(found.next)});
@@ -127,8 +135,8 @@ LeadsId LalrFuture::leads(LexId lex, DutiesId duties, ContextId context) {
       const std::uint32_t next = top.next[top.done++];
       if (places_[next].result != kNone) {
         join(top.reached, leads_pool_[places_[next].result]);
-      } else if (const auto known = numbers.find(next); known != numbers.end()) {
-        top.least = std::min(top.least, known->second);
+      } else if (const std::uint32_t* const known = numbers.find(next)) {
+        top.least = std::min(top.least, *known);
       } else {
         visit(next);
       }

@@ -17,6 +17,16 @@ std::uint32_t bytes_after(unsigned byte) {
 
 constexpr std::uint32_t kUnknown = 0xFFFFFFFF;
 
+// What takes as long as this many threads: a move with its lists, a state with its row of a
+// kilobyte, a list of duties.
+constexpr std::uint64_t kMoveWork = 40;
+constexpr std::uint64_t kStateWork = 40;
+constexpr std::uint64_t kDutiesWork = 20;
+
+// Words of all states with their rows, by max_step_terms: 200 MB by default.
+constexpr std::uint64_t kMostStateWords = 500;
+constexpr std::uint64_t kRowWords = 256;
+
 }  // namespace
 
 LarkLexer::LarkLexer(std::shared_ptr<const LalrSource> source, const Spelling& spelling,
@@ -192,6 +202,7 @@ std::vector<LarkLexer::Thread> LarkLexer::close(std::uint32_t place, std::uint64
       }
     }
   }
+  work_ += seen.size();
   return found;
 }
 
@@ -248,8 +259,8 @@ DutiesId LarkLexer::advance(DutiesId duties, unsigned byte, ContextId after) {
   if (duties == 0 || duties == kBroken) return duties;
   const std::uint32_t signature = signature_of_[after];
   const std::uint64_t key = (std::uint64_t{duties} << 32) | (std::uint64_t{signature} << 8) | byte;
-  const auto known = advanced_.find(key);
-  if (known != advanced_.end()) return known->second;
+  if (const DutiesId* const known = advanced_.find(key)) return *known;
+  work_ += kDutiesWork;
   std::vector<std::uint32_t> left;
   DutiesId result = 0;
   for (const std::uint32_t id : duties_pool_.copy(duties)) {
@@ -278,7 +289,7 @@ DutiesId LarkLexer::advance(DutiesId duties, unsigned byte, ContextId after) {
     left.erase(twins.begin(), twins.end());
     result = duties_pool_.intern(left);
   }
-  advanced_.emplace(key, result);
+  advanced_.try_emplace(key, result);
   return result;
 }
 
@@ -297,11 +308,17 @@ LexId LarkLexer::intern(std::uint32_t scanner, bool fresh, std::uint32_t tracker
   }
   const LexId id = states_.intern(words);
   if (id == facts_.size()) {
+    work_ += kStateWork;
     facts_.emplace_back();
-    if (facts_.size() > limits_.max_step_terms * 10) {
-      throw LimitFault("the lexer of the Lark grammar needs more than " +
-                       std::to_string(limits_.max_step_terms * 10) +
-                       " states (10 * max_step_terms)");
+    state_words_ += kRowWords + words.size();
+    if (state_words_ / kMostStateWords >= limits_.max_step_terms) {
+      const std::string names = describe_threads(id);
+      throw LimitFault("the lexer of the Lark grammar needs " + std::to_string(states_.size()) +
+                           " states and more, over " + std::to_string(kMostStateWords) +
+                           " * max_step_terms words in all; patterns whose characters can be read "
+                           "in many ways at once: " +
+                           names,
+                       names.substr(0, names.find_first_of(", ")));
     }
   }
   return id;
@@ -423,7 +440,7 @@ LarkLexer::Move LarkLexer::make_move(LexId lex, unsigned byte, ContextId after) 
     origins.push_back(origin);
     cut = duties == 0;
   };
-  work_ += words.size() / 3;
+  work_ += kMoveWork + words.size() / 3;
   std::uint32_t slot = 0;
   for (std::size_t i = kHead; i < words.size() && !cut; i += 3) {
     const Thread thread{words[i], words[i + 1], advance(words[i + 2], byte, after)};
@@ -465,7 +482,7 @@ LarkLexer::Move LarkLexer::make_move(LexId lex, unsigned byte, ContextId after) 
 std::size_t LarkLexer::memory() const {
   return states_.memory() + duty_pool_.memory() + duties_pool_.memory() + contexts_.memory() +
          sets_.memory() + tracker_pool_.memory() + moves_of_.size() * sizeof(moves_of_[0]) +
-         moves_.size() * sizeof(Move) + origins_.size() * sizeof(Origin) + advanced_.size() * 48;
+         moves_.size() * sizeof(Move) + origins_.size() * sizeof(Origin) + advanced_.memory();
 }
 
 }  // namespace grammaton

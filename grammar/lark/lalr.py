@@ -16,20 +16,21 @@ Cost: Lark's, some milliseconds for small grammars and half a second for Python'
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from grammaton._core import LalrTables
 from grammaton.errors import GrammarError, LimitExceeded, PlacedError
 from grammaton.grammar.lark.expansion import check_expansion
 from grammaton.grammar.lark.loader import Loaded, load_lark
 from grammaton.grammar.lark.program import NONE, Program
-from grammaton.grammar.lark.table_cost import TooCostly, check_cost
+from grammaton.grammar.lark.table_cost import TooCostly, check_beginning, check_cost
 from grammaton.grammar.regex.python import PythonParser
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ MAX_COMPARED = 5_000_000
 
 _LARK_LOCK = Lock()
 """While Lark reads a grammar."""
+
+_Node = TypeVar("_Node")
 
 # What LalrTables takes of a scanner and of a parser state.
 _Scanner = tuple[list[int], list[tuple[int, list[int]]]]
@@ -98,6 +101,7 @@ def lalr_tables(
     """
     loaded = load_lark(text, import_paths)
     check_expansion(loaded, start)
+    _check(loaded, start, lambda: check_beginning(loaded.scope.names[start]))
     places = Places(loaded, start)
     made, has_conflicts = _read(loaded, start, lexer, import_paths)
     return _Tables(made, lexer, places, has_conflicts).made(), places
@@ -121,21 +125,18 @@ def _read(
             builder = GrammarBuilder(import_paths=[fspath(path) for path in import_paths])
             builder.load_grammar(loaded.source.text, str(Path.cwd() / "grammar.lark"))
             grammar = builder.build()
-            check_cost(_compile_once(grammar, start), start)
+            rules = _compile_once(grammar, start)
+            _check(loaded, start, lambda: check_cost(rules, start))
             made = lark.Lark(grammar, parser="lalr", lexer=lexer, start=start)
             return made, any(
                 symbol in state.transitions
                 for state in analyses[-1].lr0_itemsets
                 for symbol in state.lookaheads
             )
-    except TooCostly as error:
-        raise begin.error(
-            f"Lark would take too long to make a table of the grammar's rules: {error}",
-            kind=LimitExceeded,
-        ) from None
     except RecursionError:
         raise begin.error(
-            "the rules refer to each other in chains too long for Lark, whose analysis recurs",
+            "the rules of the grammar stand too deep within each other for Lark, whose analysis "
+            "recurs",
             kind=LimitExceeded,
         ) from None
     except (LarkError, re.error, AssertionError, ValueError, OSError) as error:
@@ -143,6 +144,16 @@ def _read(
         definitions = [loaded.scope.names.get(name) for name in named if name]
         place = next((each.span for each in definitions if each), begin)
         raise place.error(f"Lark refuses the grammar: {error}") from error
+
+
+def _check(loaded: Loaded, start: str, check: Callable[[], None]) -> None:
+    try:
+        check()
+    except TooCostly as error:
+        raise loaded.scope.names[start].span.error(
+            f"Lark would take too long to make a table of the grammar's rules: {error}",
+            kind=LimitExceeded,
+        ) from None
 
 
 def _compile_once(grammar: Any, start: str) -> list[Rule]:
@@ -159,10 +170,13 @@ def _watched() -> Iterator[list[LALR_Analyzer]]:
     """The analyses that Lark makes meanwhile, which it would not keep: one more takes as long.
 
     It is also kept from comparing each two regular expressions, which it does where interegular is
-    installed, to warn of texts that both match: minutes for a thousand of them.
+    installed, to warn of texts that both match: minutes for a thousand of them. And its search
+    through chains of rules recurs, so that a thousand of them would be refused or not by the order
+    in which sets are gone over, another one each time that Python starts: `_digraph` does not.
     """
     import lark.lexer
     import lark.parsers.lalr_parser
+    from lark.parsers import lalr_analysis
     from lark.parsers.lalr_analysis import LALR_Analyzer
 
     analyses: list[LALR_Analyzer] = []
@@ -172,15 +186,78 @@ def _watched() -> Iterator[list[LALR_Analyzer]]:
         return analyses[-1]
 
     module: Any = lark.parsers.lalr_parser
-    with _LARK_LOCK:
+    analysis: Any = lalr_analysis
+    with _LARK_LOCK, _uncollected():
         known = lark.lexer.has_interegular
         lark.lexer.has_interegular = False
         module.LALR_Analyzer = watched
+        recurring, analysis.digraph = analysis.digraph, _digraph
         try:
             yield analyses
         finally:
+            analysis.digraph = recurring
             lark.lexer.has_interegular = known
             module.LALR_Analyzer = LALR_Analyzer
+
+
+def _digraph(
+    nodes: Iterable[_Node], related: Mapping[_Node, set[_Node]], own: Mapping[_Node, set[Any]]
+) -> dict[_Node, set[Any]]:
+    """What each node has of its own or is related to, through others too: Lark's function of this
+    name (DeRemer and Pennello's) with a stack in place of recursion."""
+    found: dict[_Node, set[Any]] = {}
+    depth = dict.fromkeys(nodes, 0)  # on the stack, 0 before and -1 afterwards
+    stack: list[_Node] = []
+    for root in depth:
+        if depth[root] != 0:
+            continue
+        path: list[tuple[_Node, int, Iterator[_Node]]] = []
+        entered: _Node | None = root
+        while path or entered is not None:
+            if entered is not None:
+                stack.append(entered)
+                depth[entered] = len(stack)
+                found[entered] = own[entered]  # not a copy: Lark's are shared as well
+                path.append((entered, len(stack), iter(related[entered])))
+                entered = None
+            node, place, others = path[-1]
+            for other in others:
+                if depth[other] == 0:
+                    entered = other
+                    break
+                _learn(node, other, depth, found)
+            if entered is not None:
+                continue
+            path.pop()
+            if depth[node] == place:
+                for member in stack[place - 1 :]:
+                    depth[member] = -1
+                    found[member] = found[node]
+                del stack[place - 1 :]
+            if path:
+                _learn(path[-1][0], node, depth, found)
+    return found
+
+
+def _learn(
+    node: _Node, other: _Node, depth: dict[_Node, int], found: Mapping[_Node, set[Any]]
+) -> None:
+    if 0 < depth[other] < depth[node]:
+        depth[node] = depth[other]
+    found[node].update(found[other])
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keeps Python from looking for cycles meanwhile: over the trees that Lark makes of ten
+    thousand rules that is a third of the time, and few of them are in cycles."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 class _Tables:
@@ -268,6 +345,8 @@ class _Tables:
             pattern = terminal.pattern.to_regexp()
             try:
                 starts.append(program.add(PythonParser(pattern).parse(), number))
+                if terminal.pattern.type == "str":
+                    continue
                 # As Lark puts it into its scanner: flags for all of it can't stand there.
                 found = re.compile(f"(?P<{name}>{pattern})").groupindex
             except (PlacedError, re.error) as error:

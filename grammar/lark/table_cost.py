@@ -3,7 +3,7 @@
 Lark's analysis is written in Python and is quadratic, or worse, in some sizes of a grammar: minutes
 for ten thousand rules that refer to each other, and gigabytes for thousands of alternatives in a
 loop. It can't be interrupted. So a grammar of any size is measured first, by what the analysis goes
-over: the rounds of its fixpoint (`calculate_sets`, of which this runs the same rounds on sets of
+over: the rounds of its fixpoint (`calculate_sets`, whose rounds are followed on sets of
 bits), the items of its states, and the entries of its table. The unit is a microsecond or so, on
 one core. Python's grammar takes half a second.
 """
@@ -14,27 +14,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from grammaton.grammar.lark.loader import resolve
+from grammaton.grammar.lark.nodes import Alt, Definition, Name, Node, Repeat, Seq
+
 if TYPE_CHECKING:
     from lark.grammar import Rule, Symbol
 
-MAX_COST = 8_000_000
-"""Some seconds for the analysis."""
+MAX_COST = 4_000_000
+"""Some seconds for the analysis; Python's grammar takes 0.7 of a million."""
 
 MAX_UNIONS = 500_000
 """Unions of sets that the estimate may take."""
 
-# Microseconds of Lark's: a symbol of a rule in a round (thrice, as the estimate takes as long), an
-# item of a state, a pair of an item and a transition, an item of the state behind a transition, a
-# terminal that is told to a rule, and one that is an entry of the table; and 1 / those of a symbol
-# of a slice, and of an element of a set that is copied.
-_VISIT = 3
-_ITEM = 4
-_PAIR = 0.5
-_READ = 2
+# Microseconds of Lark's: a symbol of a rule in a round, an item of a state, a pair of an item and a
+# transition, an item of the state behind a transition, a terminal that is told to a rule, and one
+# that is an entry of the table; and 1 / those of a symbol of a slice, and of an element of a set
+# that is copied.
+_VISIT = 2
+_ITEM = 6
+_PAIR = 0.8
+_READ = 3
 _TOLD = 0.2
 _ENTRY = 8
-_SLICED = 5
-_COPIED = 50
+_SLICED = 3
+_COPIED = 100
 
 
 class TooCostly(Exception):
@@ -50,6 +53,36 @@ def check_cost(rules: Sequence[Rule], start: str) -> None:
     estimate = _Estimate(rules, start)
     estimate.sets()
     estimate.states()
+
+
+def check_beginning(start: Definition) -> None:
+    """Estimates from below, before Lark reads anything, what its first state takes: pairs of the
+    rules by which the start may begin.
+
+    Raises:
+        TooCostly: it is above `MAX_COST`.
+    """
+    rules = {id(start)}
+    nodes: list[Node] = [] if start.body is None else [start.body]
+    while nodes:
+        node = nodes.pop()
+        match node:
+            case Name() if not node.is_terminal:
+                rule = resolve(node, (), arguments=None)
+                if rule is not None and not rule.params and id(rule) not in rules:
+                    rules.add(id(rule))
+                    nodes += [] if rule.body is None else [rule.body]
+            case Alt(branches):
+                nodes += branches
+            case Repeat(body, _, high) if high != 0:
+                nodes.append(body)
+            case Seq(parts):
+                for part in parts:
+                    nodes.append(part)
+                    if not isinstance(part, Repeat) or part.min > 0:
+                        break
+    if len(rules) ** 2 * _PAIR > MAX_COST:
+        raise TooCostly(f"it may begin with any of {len(rules)} rules")
 
 
 class _Estimate:
@@ -90,44 +123,78 @@ class _Estimate:
     # Rounds of the fixpoint, in Lark's order, on which their number depends
 
     def sets(self) -> None:
-        """What may begin a rule and what may follow it, counted as Lark finds it."""
-        while self._round_of_firsts():
-            pass
-        while self._round_of_follows():
-            pass
+        """What may begin a rule and what may follow it, counted as Lark finds it.
 
-    def _round_of_firsts(self) -> bool:
-        changed = False
-        for origin, expansion in self._rules:
-            if not self._nullable[origin] and all(map(self._is_nullable, expansion)):
-                self._nullable[origin] = changed = True
+        Lark goes over all rules in each round; here only those are visited of which something has
+        changed since, and all are paid for: a chain of ten thousand rules takes as many rounds.
+        """
+        self._firsts()
+        self._follows()
+
+    def _firsts(self) -> None:
+        users: list[list[int]] = [[] for _ in self._first]
+        for index, (_, expansion) in enumerate(self._rules):
             for symbol in expansion:
-                changed |= self._add(self._first, origin, self._first_of(symbol))
-                if not self._is_nullable(symbol):
-                    break
-        return changed
+                if symbol >= 0:
+                    users[symbol].append(index)
+        visited = [0] * len(self._rules)
+        unions = _Unions(self._first)
+        due = bytearray(b"\1") * len(self._rules)
+        while 1 in due:
+            for index in _each_due(due):
+                origin, expansion = self._rules[index]
+                more = 0
+                count = 0
+                for symbol in expansion:
+                    count += 1
+                    more |= self._first_of(symbol)
+                    if not self._is_nullable(symbol):
+                        break
+                unions.weigh(origin, count - visited[index])
+                visited[index] = count
+                learned = unions.add(origin, more)
+                if not self._nullable[origin] and all(map(self._is_nullable, expansion)):
+                    self._nullable[origin] = learned = True
+                if learned:
+                    for user in users[origin]:
+                        due[user] = 1
+            self._spend(unions.cost)
+        self._spend(unions.cost)  # the round that finds nothing new
 
-    def _round_of_follows(self) -> bool:
-        changed = False
-        for origin, expansion in self._rules:
+    def _follows(self) -> None:
+        unions = _Unions(self._follow)
+        slices = 0.0
+        inherits: list[list[int]] = []
+        """Of each rule the symbols that its own follow."""
+        own: list[list[int]] = [[] for _ in self._follow]
+        for index, (origin, expansion) in enumerate(self._rules):
             size = len(expansion)
-            self._spend(size * size / 2 * _VISIT + size**3 / 6 / _SLICED)
+            sliced = size * size / 2 * _VISIT + size**3 / 6 / _SLICED
+            self._spend(sliced)
+            slices += sliced
+            inherits.append([])
+            own[origin].append(index)
             for at, symbol in enumerate(expansion):
                 if symbol < 0:
                     continue
                 for after in expansion[at + 1 :]:
-                    changed |= self._add(self._follow, symbol, self._first_of(after))
+                    unions.weigh(symbol, 1)
+                    unions.add(symbol, self._first_of(after))
                     if not self._is_nullable(after):
                         break
                 else:
-                    changed |= self._add(self._follow, symbol, self._follow[origin])
-        return changed
-
-    def _add(self, sets: list[int], at: int, more: int) -> bool:
-        known = sets[at]
-        sets[at] = known | more
-        self._spend(_VISIT + known.bit_count() / _COPIED)
-        return sets[at] != known
+                    unions.weigh(symbol, 1)
+                    inherits[index].append(symbol)
+        due = bytearray(b"\1") * len(self._rules)
+        while 1 in due:
+            for index in _each_due(due):
+                origin = self._rules[index][0]
+                for symbol in inherits[index]:
+                    if unions.add(symbol, self._follow[origin]):
+                        for user in own[symbol]:
+                            due[user] = 1
+            self._spend(unions.cost)
+            self._spend(slices)
 
     # States and their look-ahead
 
@@ -189,6 +256,42 @@ class _Estimate:
                     corners[user] = more
                     pending.append(user)
         return corners
+
+
+class _Unions:
+    """Sets of bits, and what a round of unions with them costs Lark.
+
+    Attributes:
+        cost: of a round in which each set is the target of as many unions as were weighed.
+    """
+
+    def __init__(self, sets: list[int]) -> None:
+        self.cost = 0.0
+        self._sets = sets
+        self._weights = [0] * len(sets)
+
+    def weigh(self, at: int, count: int) -> None:
+        self._weights[at] += count
+        self.cost += count * (_VISIT + self._sets[at].bit_count() / _COPIED)
+
+    def add(self, at: int, more: int) -> bool:
+        """Adds to a set; whether it has grown."""
+        known = self._sets[at]
+        if known | more == known:
+            return False
+        self._sets[at] = known | more
+        grown = (known | more).bit_count() - known.bit_count()
+        self.cost += self._weights[at] * grown / _COPIED
+        return True
+
+
+def _each_due(due: bytearray) -> Iterator[int]:
+    """The places of those that are due, which they are then no more; more may become so."""
+    at = due.find(1)
+    while at >= 0:
+        due[at] = 0
+        yield at
+        at = due.find(1, at + 1)
 
 
 def _bits(number: int) -> Iterator[int]:

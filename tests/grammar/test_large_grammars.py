@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lark.parsers import lalr_analysis
 
 from grammaton import Grammar, GrammarError, LimitExceeded, Limits, Vocabulary, compile
 from grammaton._core import TermStore
 from grammaton.grammar import grammar as grammar_module
-from grammaton.grammar.lark import product, table_cost
+from grammaton.grammar.lark import lalr, product, table_cost
 
 MANY = 10_000
 VOCABULARY = Vocabulary(
@@ -253,3 +257,58 @@ def test_a_first_mask_that_no_one_could_take_is_refused() -> None:
     with pytest.raises(LimitExceeded, match="max_step_terms = 1000") as caught:
         compile(Grammar.from_lark("\n".join(lines)), VOCABULARY, limits=limits)
     assert (caught.value.line, caught.value.column) == (1, 1)
+
+
+def seconds(ask: Callable[[], Any]) -> float:
+    begun = time.thread_time()
+    with pytest.raises(LimitExceeded) as caught:
+        ask()
+    assert caught.value.line is not None
+    return time.thread_time() - begun
+
+
+@pytest.mark.parametrize(
+    "terminals",
+    [
+        "A: /([ab]x+){60}/\nB: /([ab]+x){2}/\nC: /a?(x|b){0,60}a/\nD: /[abx]/\n",
+        "A: /[ab]+?(?=[ab]{10}c)/\nB: /[a-c]+(?=b{1,10}[abc]{8}d)/\nC: /c/\nD: /d/\n",
+        "A: /[ab]+(?![ab]{40}c)/\nB: /[a-c]+(?!b{1,30}[ab]{20})/\nC: /c/\nD: /d/\n",
+        "A: /([ab]{1,200}c){1,40}/\nB: /([a-c]{1,30}b){1,100}d/\nC: /c/\nD: /d/\n",
+    ],
+)
+def test_lexers_that_are_too_hard_are_refused_in_seconds(terminals: str) -> None:
+    """Their places, borders and states are many more than threads that are followed."""
+    grammar = Grammar.from_lark("start: (A | B | C | D)+\n" + terminals, parser="lalr")
+    # Some two seconds; the bound is for a machine that is busy.
+    assert seconds(lambda: compile(grammar, VOCABULARY)) < 10
+
+
+@pytest.mark.parametrize("body", ['r{next} "x"', 'W "i{i}"', 'r{i} "i{i}" | "s{i}"'])
+def test_ten_thousand_rules_that_lark_would_look_at_in_pairs(body: str) -> None:
+    rules = "".join(f"r{i}: {body.format(i=i, next=i + 1)}\n" for i in range(MANY))
+    starts = " | ".join(f"r{i}" for i in range(MANY))
+    text = f'start: {starts}\n{rules}r{MANY}: "y"\nW: /w/\n'
+    assert seconds(lambda: Grammar.from_lark(text, parser="lalr")) < 3
+
+
+def test_long_chains_of_rules_under_lalr() -> None:
+    """Lark's analysis recurs along them, ours of it does not."""
+    rules = "".join(f'r{i}: "x" r{i + 1}\n' for i in range(2_000))
+    grammar = Grammar.from_lark(f'start: r0\n{rules}r2000: "y"\n', parser="lalr")
+    assert grammar.accepts("x" * 2_000 + "y")
+    assert not grammar.accepts("x" * 1_999 + "y")
+
+
+relations = st.lists(st.sets(st.integers(0, 7), max_size=4), min_size=8, max_size=8)
+
+
+@given(relations, relations, st.lists(st.sets(st.integers(0, 9)), min_size=8, max_size=8))
+def test_what_nodes_reach_is_found_as_lark_finds_it(
+    reads: list[set[int]], includes: list[set[int]], own: list[set[int]]
+) -> None:
+    """The sets that Lark shares between the two searches too."""
+    found = []
+    for search in (lalr._digraph, lalr_analysis.digraph):
+        first = search(range(8), dict(enumerate(reads)), {i: set(own[i]) for i in range(8)})
+        found.append(search(range(8), dict(enumerate(includes)), first))
+    assert found[0] == found[1]
