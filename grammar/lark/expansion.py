@@ -7,7 +7,8 @@ grammar and turns both into errors. What Lark's notation lacks is refused here t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from grammaton.errors import LimitExceeded, PlacedError, UnsupportedKeyword
@@ -15,13 +16,19 @@ from grammaton.grammar.ebnf_nodes import Span
 from grammaton.grammar.lark.loader import Loaded, resolve
 from grammaton.grammar.lark.nodes import (
     Alt,
+    Both,
     CharRange,
     Definition,
+    Json,
     Name,
+    Nested,
     Node,
+    Not,
     Regex,
     Repeat,
     Seq,
+    Special,
+    Substring,
     Text,
     Use,
     children,
@@ -34,6 +41,18 @@ MAX_ALTERNATIVES = 20_000
 MAX_DEFINITIONS = 22_000
 """Rules and terminals, templates written out."""
 
+MAX_WRITTEN = 4_000_000
+"""Characters of all terminals' patterns, those of others within them written out."""
+
+MAX_TERMINAL_DEPTH = 100
+"""How deep terminals may stand within each other."""
+
+MAX_BLANKS = 30_000_000
+"""Squares of runs of blank lines: Lark's lexer goes over each as many times as it is long."""
+
+MAX_ITEMS = 40_000_000
+"""Cubes of rules' lengths, some tenths of a microsecond each in Lark's analysis."""
+
 MAX_TEMPLATES = 2_000
 """Templates with different arguments."""
 
@@ -43,7 +62,21 @@ MAX_TEMPLATE_DEPTH = 30
 _REPEATS_AS_RULES = 50
 """Lark writes counts from here on as rules of their own."""
 
+_BLANK_LINES = re.compile(r"\n\s+")
+
+_ITEMS = Name | Text | Regex | CharRange | Use
+
 _LARKS_OWN = Name | Text | Regex | CharRange | Use | Seq | Alt | Repeat
+
+
+_EXTENSIONS: dict[type, str] = {
+    Both: "& between terminals",
+    Not: "~ before a terminal",
+    Json: "%json",
+    Nested: "%lark",
+    Special: "special token",
+    Substring: "%regex",
+}
 
 
 def check_expansion(loaded: Loaded, start: str) -> None:
@@ -59,6 +92,8 @@ def check_expansion(loaded: Loaded, start: str) -> None:
         raise loaded.missing_start(start)
     if definition.is_terminal or definition.params:
         raise definition.span.error("the start must be a rule without parameters")
+    _check_blanks(loaded)
+    _check_terminals(loaded)
     for ignore in loaded.ignored:
         _check_notation(ignore.body, ignore.span)
     reached: set[tuple[int, tuple[Node, ...]]] = set()
@@ -92,6 +127,7 @@ def check_expansion(loaded: Loaded, start: str) -> None:
         environment = dict(zip(definition.params, arguments, strict=True))
         body = _substituted(definition.body, environment)
         if not definition.is_terminal:
+            _check_items(body, definition)
             count = _alternatives(body, definition)
             if count > MAX_ALTERNATIVES:
                 raise _too_many(definition)
@@ -105,11 +141,102 @@ def _check_notation(node: Node, span: Span) -> None:
         if not isinstance(top, _LARKS_OWN):
             where: Span = getattr(top, "span", span)
             raise where.error(
-                f"Lark has no {type(top).__name__.lower()}; it is an extension of the scannerless "
-                "semantics",
+                f"Lark has no {_EXTENSIONS.get(type(top), 'such')}; it is an extension of the "
+                "scannerless semantics",
                 kind=UnsupportedKeyword,
             )
         pending.extend(children(top))
+
+
+def _check_blanks(loaded: Loaded) -> None:
+    work = 0
+    for found in _BLANK_LINES.finditer(loaded.source.text):
+        work += len(found[0]) ** 2
+        if work > MAX_BLANKS:
+            raise loaded.source.error(
+                "Lark takes too long to read as many blank lines in a row",
+                found.start(),
+                kind=LimitExceeded,
+            )
+
+
+def _check_terminals(loaded: Loaded) -> None:
+    """Checks what Lark writes each terminal out to, with those that it mentions."""
+    sizes: dict[int, tuple[int, int]] = {}  # characters and depth
+    total = 0
+    for each in loaded.scope.names.values():
+        path = [each] if each.is_terminal else []
+        entered: set[int] = set()
+        while path:
+            top = path[-1]
+            if id(top) in sizes:
+                path.pop()
+                continue
+            entered.add(id(top))
+            missing = None
+            size, depth = 0, 0
+            for node in _leaves(top.body):
+                match node:
+                    case Name():
+                        other = resolve(node, ())
+                        if other is not None and not other.is_terminal:
+                            raise node.span.error(
+                                f"a terminal cannot contain a rule, and {other.name} is one"
+                            )
+                        if other is not None and id(other) not in sizes:
+                            if id(other) in entered:
+                                raise node.span.error(
+                                    f"terminal {other.name} is recursive; only rules may be"
+                                )
+                            missing = other
+                            break
+                        inner = sizes.get(id(other), (0, 0))
+                        size, depth = size + inner[0] + 1, max(depth, inner[1] + 1)
+                    case Text(value) | Regex(value):
+                        size += len(value)
+                    case _:
+                        size += 1
+            if missing is not None:
+                path.append(missing)
+                continue
+            path.pop()
+            entered.discard(id(top))
+            sizes[id(top)] = size, depth
+            total += size
+            if total > MAX_WRITTEN or depth > MAX_TERMINAL_DEPTH:
+                raise top.span.error(
+                    f"Lark writes terminals out where others mention them: that is over "
+                    f"{MAX_WRITTEN} characters in all, or {MAX_TERMINAL_DEPTH} of them within each "
+                    "other",
+                    kind=LimitExceeded,
+                )
+
+
+def _leaves(node: Node | None) -> Iterator[Node]:
+    pending = [] if node is None else [node]
+    while pending:
+        top = pending.pop()
+        below = children(top)
+        if not below:
+            yield top
+        pending.extend(below)
+
+
+def _check_items(body: Node, rule: Definition) -> None:
+    """Checks how long an alternative is that has everything which stands beside each other."""
+    longest = 0
+    pending = [body]
+    while pending:
+        top = pending.pop()
+        if isinstance(top, Seq):
+            longest = max(longest, sum(isinstance(part, _ITEMS) for part in top.parts))
+        pending.extend(children(top))
+    if longest**3 > MAX_ITEMS:
+        raise rule.span.error(
+            "Lark would take too long to make a table of the grammar's rules: an alternative of "
+            f"{rule.name} has {longest} items; make some of them rules of their own",
+            kind=LimitExceeded,
+        )
 
 
 def _substituted(node: Node, environment: Mapping[str, Node]) -> Node:

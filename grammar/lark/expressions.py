@@ -27,7 +27,6 @@ from grammaton.grammar.lark.nodes import (
     Regex,
     Repeat,
     Scope,
-    Seq,
     Special,
     Substring,
     Text,
@@ -185,7 +184,7 @@ class ExpressionParser(Reader):
             argument = self._atom()
             if argument is None:
                 raise self.expected("an argument")
-            if isinstance(argument, Seq | Repeat):
+            if self.text[here] in "([":
                 raise self.error("an argument is a name, a literal or a template", here, self.at)
             arguments.append(argument)
             self.match(SPACE)

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from grammaton._core import LalrTables
 from grammaton.errors import GrammarError, LimitExceeded, PlacedError
 from grammaton.grammar.lark.expansion import check_expansion
+from grammaton.grammar.lark.lark_says import refusal
 from grammaton.grammar.lark.loader import Loaded, load_lark
 from grammaton.grammar.lark.program import NONE, Program
 from grammaton.grammar.lark.table_cost import TooCostly, check_beginning, check_cost
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
     from lark.parsers.lalr_analysis import LALR_Analyzer
 
 _END = "$END"
-
-_NAMED = re.compile(r"<(\w+) :|(?:erminals?|oken) '?(\w+)|\((\w+): ")
-"""Rules and terminals in what Lark says."""
 
 MAX_COMPARED = 5_000_000
 """Terminals that scanners try, and pairs of a string and an expression in them: some seconds."""
@@ -140,10 +138,7 @@ def _read(
             kind=LimitExceeded,
         ) from None
     except (LarkError, re.error, AssertionError, ValueError, OSError) as error:
-        named = (name for found in _NAMED.finditer(str(error)) for name in found.groups())
-        definitions = [loaded.scope.names.get(name) for name in named if name]
-        place = next((each.span for each in definitions if each), begin)
-        raise place.error(f"Lark refuses the grammar: {error}") from error
+        raise refusal(str(error), loaded, start) from error
 
 
 def _check(loaded: Loaded, start: str, check: Callable[[], None]) -> None:

@@ -116,6 +116,8 @@ class _Parser(ExpressionParser):
             elif directive[0] == "%ignore":
                 found.append(Ignore(self._alternatives(), self._span(start)))
             elif directive[0] == "%declare":
+                if self.at == len(self.text) or self.text[self.at] in "\r\n":
+                    raise self.expected("the name of a rule or terminal")
                 while self.at < len(self.text) and self.match(_LINE) is None:
                     name = self._name("the name of a rule or terminal")
                     found.append(Declare(name.name, name.span))

@@ -235,7 +235,7 @@ class Terminals:
                 shape = _of_node(PythonParser(pattern, flags).parse(), len(value))
                 return replace(shape, written=len(value))
             case Regex(value, flags):
-                parsed, branches = self._parsed(node)
+                parsed, branches = parsed_regex(node)
                 shape = _of_node(parsed, len(value))
                 # Lark writes flags as a group, (?i:…).
                 return shape if flags or len(branches) < 2 else replace(shape, branches=branches)
@@ -312,21 +312,21 @@ class Terminals:
             )
         return self._plain(shape.node)
 
-    @staticmethod
-    def _parsed(node: Regex) -> tuple[regex.Node, tuple[regex.Node, ...]]:
-        """A pattern, and its branches outside of all groups."""
-        if "l" in node.flags:
-            raise node.span.error("the flag l is for bytes, and a Lark grammar is text")
-        parser = PythonParser(node.value, node.flags)
-        try:
-            parsed = parser.parse()
-        except GrammarError as error:
-            if error.position is None:
-                raise node.span.error(error.message) from None
-            start = node.offsets[min(error.position, len(node.value))]
-            end = node.offsets[min(error.end or error.position + 1, len(node.value))]
-            raise node.span.source.error(error.message, start, max(end, start + 1)) from None
-        return parsed, tuple(parser.group.branches)
+
+def parsed_regex(node: Regex) -> tuple[regex.Node, tuple[regex.Node, ...]]:
+    """A pattern, and its branches outside of all groups."""
+    if "l" in node.flags:
+        raise node.span.error("the flag l is for bytes, and a Lark grammar is text")
+    parser = PythonParser(node.value, node.flags)
+    try:
+        parsed = parser.parse()
+    except GrammarError as error:
+        if error.position is None:
+            raise node.span.error(error.message) from None
+        start = node.offsets[min(error.position, len(node.value))]
+        end = node.offsets[min(error.end or error.position + 1, len(node.value))]
+        raise node.span.source.error(error.message, start, max(end, start + 1)) from None
+    return parsed, tuple(parser.group.branches)
 
 
 def _joined(shapes: list[_Shape]) -> list[regex.Node]:

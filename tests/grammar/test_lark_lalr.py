@@ -201,7 +201,7 @@ def test_pairs_of_parser_and_lexer() -> None:
         ("start: A\nA: /a(?i:b)++/\n", UnsupportedKeyword, "possessive"),
         ("start: A\nA: /(a)\\1/\n", GrammarError, "back-references"),
         ('start: "a"{2}\n', GrammarError, "Lark refuses the grammar"),
-        ('start: A\nA: "a" & "b"\n', UnsupportedKeyword, "Lark has no both"),
+        ('start: A\nA: "a" & "b"\n', UnsupportedKeyword, "Lark has no & between"),
         ('start[capture]: "a"\n', UnsupportedKeyword, "Lark has no attributes"),
         ('start: t{"a"}\nt{x}: x | t{u{x}} "b"\nu{x}: x "c"\n', GrammarError, "template t grows"),
         ("start: " + '["a"] ' * 30 + "\n", LimitExceeded, "alternatives of start"),
