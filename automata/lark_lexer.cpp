@@ -23,6 +23,9 @@ constexpr std::uint64_t kMoveWork = 40;
 constexpr std::uint64_t kStateWork = 40;
 constexpr std::uint64_t kDutiesWork = 20;
 
+// Threads that are reached from places without a character, by max_step_terms.
+constexpr std::uint64_t kMostClosed = 50;
+
 // Words of all states with their rows, by max_step_terms: 200 MB by default.
 constexpr std::uint64_t kMostStateWords = 500;
 constexpr std::uint64_t kRowWords = 256;
@@ -127,8 +130,21 @@ const std::vector<LarkLexer::Thread>& LarkLexer::closure(std::uint32_t place,
   if (of == closed_for_.end()) closed_for_.push_back(holding);
   if (const std::uint32_t* const known = closure_lookup_.find(key)) return closures_[*known];
   std::vector<Thread> threads = close(place, holding);  // which makes those of look-aheads
+  closed_ += threads.size();
+  if (closed_ / kMostClosed >= limits_.max_step_terms) throw too_many_ways(place, kMostClosed);
   closure_lookup_.try_emplace(key, static_cast<std::uint32_t>(closures_.size()));
   return closures_.emplace_back(std::move(threads));
+}
+
+LimitFault LarkLexer::too_many_ways(std::uint32_t place, std::uint64_t times) const {
+  const Terminal terminal = terminal_of_[place];
+  const std::string name = terminal == kNone ? "?" : source_->names[terminal];
+  const std::string bound =
+      times == 1 ? "max_step_terms = " : std::to_string(times) + " * max_step_terms = ";
+  return LimitFault("terminal " + name + " has more than " + bound +
+                        std::to_string(times * limits_.max_step_terms) +
+                        " ways to go on after a character" + (times == 1 ? "" : " in all"),
+                    name);
 }
 
 // What can be reached from a place without a character, in order of preference. Iterations of loops
@@ -148,14 +164,7 @@ std::vector<LarkLexer::Thread> LarkLexer::close(std::uint32_t place, std::uint64
     Way way = std::move(pending.back());
     pending.pop_back();
     if (!seen.emplace(way.place, way.duties, way.loops).second) continue;
-    if (seen.size() > limits_.max_step_terms) {
-      const Terminal terminal = terminal_of_[place];
-      const std::string name = terminal == kNone ? "?" : source_->names[terminal];
-      throw LimitFault("terminal " + name + " has more than max_step_terms = " +
-                           std::to_string(limits_.max_step_terms) +
-                           " ways to go on after a character",
-                       name);
-    }
+    if (seen.size() > limits_.max_step_terms) throw too_many_ways(place, 1);
     const Instruction& at = source_->program[way.place];
     switch (at.op) {
       case Op::Char: {

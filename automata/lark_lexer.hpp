@@ -128,6 +128,7 @@ class LarkLexer {
 
   const std::vector<Thread>& closure(std::uint32_t place, std::uint64_t holding);
   std::vector<Thread> close(std::uint32_t place, std::uint64_t holding);
+  LimitFault too_many_ways(std::uint32_t place, std::uint64_t times) const;
   // A duty, kFulfilled or kBroken.
   std::uint32_t duty(bool negated, std::vector<Thread> threads);
   // Threads after a byte, in order, by `add`.
@@ -186,6 +187,7 @@ class LarkLexer {
   TripleSet kept_;  // of the move under way
   std::uint64_t work_ = 0;
   std::uint64_t state_words_ = 0;
+  std::uint64_t closed_ = 0;
 };
 
 }  // namespace grammaton

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from grammaton._core import LalrTables
 from grammaton.errors import GrammarError, LimitExceeded, PlacedError
 from grammaton.grammar.lark.expansion import check_expansion
-from grammaton.grammar.lark.lark_says import refusal
+from grammaton.grammar.lark.lark_says import refusal, too_deep
 from grammaton.grammar.lark.loader import Loaded, load_lark
 from grammaton.grammar.lark.program import NONE, Program
 from grammaton.grammar.lark.table_cost import TooCostly, check_beginning, check_cost
@@ -117,7 +117,6 @@ def _read(
         raise GrammarError(
             'parser="lalr" takes its tables from the package lark: pip install grammaton[lark]'
         ) from None
-    begin = loaded.scope.names[start].span
     try:
         with _watched() as analyses:
             builder = GrammarBuilder(import_paths=[fspath(path) for path in import_paths])
@@ -132,11 +131,7 @@ def _read(
                 for symbol in state.lookaheads
             )
     except RecursionError:
-        raise begin.error(
-            "the rules of the grammar stand too deep within each other for Lark, whose analysis "
-            "recurs",
-            kind=LimitExceeded,
-        ) from None
+        raise too_deep(loaded, start) from None
     except (LarkError, re.error, AssertionError, ValueError, OSError) as error:
         raise refusal(str(error), loaded, start) from error
 

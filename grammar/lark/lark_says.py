@@ -11,7 +11,7 @@ import re
 from ast import literal_eval
 from collections.abc import Iterator
 
-from grammaton.errors import PlacedError
+from grammaton.errors import LimitExceeded, PlacedError
 from grammaton.grammar.ebnf_nodes import Span
 from grammaton.grammar.lark.loader import Loaded
 from grammaton.grammar.lark.nodes import Node, Regex, Text, children
@@ -38,6 +38,21 @@ def refusal(said: str, loaded: Loaded, start: str) -> PlacedError:
     return _place(said, loaded, start).error(f"Lark refuses the grammar: {said}")
 
 
+def too_deep(loaded: Loaded, start: str) -> PlacedError:
+    """The error for recursion of Lark or of `re` that went too deep; it is for the caller to raise.
+
+    Raises:
+        PlacedError: what our own reader says of a regular expression with too many groups.
+    """
+    for node in _nodes(loaded):
+        if isinstance(node, Regex):
+            parsed_regex(node)
+    return loaded.scope.names[start].span.error(
+        "the rules of the grammar stand too deep within each other for Lark, whose analysis recurs",
+        kind=LimitExceeded,
+    )
+
+
 def _place(said: str, loaded: Loaded, start: str) -> Span:
     if at := _AT.search(said):
         lines = loaded.source.text.split("\n")
@@ -46,9 +61,9 @@ def _place(said: str, loaded: Loaded, start: str) -> Span:
     if (at := _IGNORED.search(said)) and int(at[1]) < len(loaded.ignored):
         return loaded.ignored[int(at[1])].span
     names = (name for found in _NAMED.finditer(said) for name in found.groups() if name)
-    for name in names:
-        if name in loaded.scope.names:
-            return loaded.scope.names[name].span
+    spans = [loaded.scope.names[name].span for name in names if name in loaded.scope.names]
+    if spans:
+        return next((span for span in spans if span.source == loaded.source), spans[0])
     if 'Empty terminals are not allowed ("")' in said:
         for node in _nodes(loaded):
             if isinstance(node, Text) and not node.value:
