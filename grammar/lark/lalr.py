@@ -334,9 +334,10 @@ class _Tables:
                 continue
             pattern = terminal.pattern.to_regexp()
             try:
-                starts.append(program.add(PythonParser(pattern).parse(), number))
-                if terminal.pattern.type == "str":
+                if terminal.pattern.type == "str" and not terminal.pattern.flags:
+                    starts.append(program.add_text(terminal.pattern.value, number))
                     continue
+                starts.append(program.add(PythonParser(pattern).parse(), number))
                 # As Lark puts it into its scanner: flags for all of it can't stand there.
                 found = re.compile(f"(?P<{name}>{pattern})").groupindex
             except (PlacedError, re.error) as error:

@@ -67,6 +67,17 @@ class Program:
         except RecursionError:
             raise LimitExceeded("groups of a terminal stand too deep within each other") from None
 
+    def add_text(self, text: str, terminal: int) -> int:
+        """Writes a terminal's pattern that is just a text; returns where it starts.
+
+        Raises:
+            LimitExceeded: the programs grow too long.
+        """
+        at = self._emit(MATCH, terminal)
+        for char in reversed(text):
+            at = self._write(regex.Chars(((ord(char), ord(char)),)), at)
+        return at
+
     def looks_behind_at(self, start: int) -> bool:
         """Whether a pattern can look behind before it took a character."""
         seen: set[int] = set()
