@@ -1,8 +1,10 @@
 """Whether Lark can write a grammar out: its tables are made from plain alternatives.
 
 Lark writes each optional item of a rule as two alternatives, so n of them make 2^n, and a template
-once for each list of arguments, for ever if these grow. Counting first costs a walk over the
-grammar and turns both into errors. What Lark's notation lacks is refused here too.
+once for each list of arguments, for ever if these grow. Terminals that mention each other twice
+double, a rule of thousands of items costs Lark the cube of their number, and a run of blank lines
+the square of its length. Counting first costs a walk over the grammar and turns all of it into
+errors. What Lark's notation lacks is refused here too.
 """
 
 from __future__ import annotations
