@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "automata/captures.hpp"
+#include "index/settled_heap.hpp"
 #include "index/state_source.hpp"
 #include "index/step_memo.hpp"
 #include "index/walk.hpp"
@@ -115,7 +116,8 @@ class Constraint {
   State take(State state, std::uint32_t token);
   State follow(State state, std::string_view text);
 
-  std::mutex mutex_;  // of everything but what masks_mutex_ guards
+  SettledHeap settled_;  // once all below is freed
+  std::mutex mutex_;     // of everything but what masks_mutex_ guards
   Limits limits_;
   std::shared_ptr<TokenIndex> index_;
   std::unique_ptr<TermStore> store_;

@@ -13,6 +13,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "index/settled_heap.hpp"
 #include "index/thread_time.hpp"
 #include "index/walk.hpp"
 #include "index/work_bound.hpp"
@@ -79,10 +80,7 @@ void Walker::rehearse(Term start) {
   rehearsed_ = rehearsing_ = true;
   rehearse_all(start);
   rehearsing_ = false;
-  // The next large block that is asked for, mostly that of the first mask, would wait 0.3 ms for
-  // the allocator to put together what was freed.
-  const ScratchLoan loan(index_, scratch_);
-  scratch_->studied = std::vector<Word>(index_.words());
+  settle_heap();
 }
 
 void Walker::rehearse_all(Term start) {
