@@ -41,6 +41,7 @@ _Key: TypeAlias = tuple[SourceKind, bytes, Limits, Vocabulary]
 
 _DEFAULT_LIMITS = Limits()
 _CHECK_EVERY = 64
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 _KEY_BYTES = 600  # of an entry beside its constraint and its spelling
 
 
@@ -100,6 +101,8 @@ class ConstraintCache:
             )
         bounds = limits or _DEFAULT_LIMITS
         key: _Key = (kind, _spelled(source, options), bounds, vocabulary)
+        if key not in self._kept and not _is_plain(source, options):
+            key = (kind, _spelled_as_json(source, options), bounds, vocabulary)
         read: Callable[..., Grammar] = getattr(Grammar, f"from_{kind}")
 
         while True:
@@ -199,23 +202,44 @@ def _held(key: _Key, constraint: Constraint) -> int:
 
 
 def _spelled(source: object, options: dict[str, object]) -> bytes:
-    """A source and its options as bytes, different ones for different data.
+    """A source and its options as bytes, different ones for different data that is plain.
 
     The order of keys in data counts. marshal's version 0 writes equal data as equal bytes (later
     ones write what is one object in memory as such), and takes half of the time of JSON; it takes
-    Python's own types alone, and JSON takes what derives from them.
+    Python's own types alone, and JSON takes what derives from them. But it also takes whatever has
+    a buffer, as the bytes that are there: those of NumPy's arrays ["ab"] and ["a", "b"] are the
+    same. So nothing is kept under what marshal says of data that is not plain.
     """
     data: Any = (source, sorted(options.items()))
     try:
         return marshal.dumps(data, 0)
     except ValueError:
-        pass
+        return _spelled_as_json(source, options)
+
+
+def _spelled_as_json(source: object, options: dict[str, object]) -> bytes:
     try:
-        return json.dumps(data, default=_as_text).encode("ascii")
+        return json.dumps((source, sorted(options.items())), default=_as_text).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
         raise GrammarError(
             f"sources and options that a cache can compare are text or JSON data: {error}"
         ) from None
+
+
+def _is_plain(source: object, options: dict[str, object]) -> bool:
+    """Whether data is of Python's own types for JSON, which marshal tells apart."""
+    pending: list[Any] = [source, *options.values()]
+    while pending:
+        value = pending.pop()
+        kind = type(value)
+        if kind is dict:
+            pending += value.keys()
+            pending += value.values()
+        elif kind is list or kind is tuple:
+            pending += value
+        elif kind not in _PLAIN:
+            return False
+    return True
 
 
 def _as_text(value: object) -> str:

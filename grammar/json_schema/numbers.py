@@ -29,7 +29,8 @@ def exact(value: Any) -> Exact | None:
             raise _too_long()
         return value
     if isinstance(value, float):
-        return Decimal(repr(value)) if isfinite(value) else None
+        # Not the repr of what derives from it: NumPy's says its type.
+        return Decimal(float.__repr__(value)) if isfinite(value) else None
     if isinstance(value, Decimal) and value.is_finite():
         if value and abs(value.adjusted()) + len(value.as_tuple().digits) > MAX_DIGITS:
             raise _too_long()

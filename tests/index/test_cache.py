@@ -9,6 +9,7 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 import grammaton.index.cache
@@ -93,6 +94,18 @@ def test_equal_data_is_one_key_and_all_else_another() -> None:
         assert cache.get("json_schema", first, VOCABULARY) is cache.get(
             "json_schema", other, VOCABULARY
         )
+    # What has a buffer is not told apart by what is in that.
+    with pytest.raises(GrammarError):
+        cache.get("choices", np.array(["ab"]), VOCABULARY)
+    cache.get("json_schema", b"{}", VOCABULARY)
+    for source in (bytearray(b"{}"), memoryview(b"{}"), np.array(["a", "b"]), {"enum": {1}}):
+        with pytest.raises(GrammarError):
+            cache.get("json_schema", source, VOCABULARY)
+    one, other = np.array([np.str_("ab")]), np.array([5e-324 * 0x62_0000_0061])
+    assert one.tobytes() == other.tobytes()
+    assert cache.get("json_schema", default(one[0]), VOCABULARY) is not cache.get(
+        "json_schema", default(other[0]), VOCABULARY
+    )
     deep: Any = {}
     for _ in range(100_000):
         deep = {"items": deep}
