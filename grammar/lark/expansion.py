@@ -106,6 +106,10 @@ def check_expansion(loaded: Loaded, start: str) -> None:
     while pending:
         definition, arguments = pending.pop()
         key = id(definition), arguments
+        if definition.body is None and not definition.is_terminal:
+            raise definition.span.error(
+                f"rule {definition.name} is only declared, and Lark reads no grammar with such"
+            )
         if key in reached or definition.body is None:
             continue
         reached.add(key)

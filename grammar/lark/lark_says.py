@@ -19,7 +19,8 @@ from grammaton.grammar.lark.terminals import parsed_regex
 
 _NAMED = re.compile(r"<(\w+) :|(?:erminals?|oken) '?(\w+)|[Rr]ule '?(\w+)|\((\w+): |in rule (\w+)")
 _IGNORED = re.compile(r"\(__IGNORE_(\d+): ")
-_SHOWN = re.compile(r"\(__ANON_\d+: ('.*'|\".*\")\)", re.DOTALL)
+_SHOWN = re.compile(r"__ANON_\d+: ('.*'|\".*\")", re.DOTALL)
+_UNCOMPILED = re.compile(r"Cannot compile token \w+: ('.*'|\".*\")", re.DOTALL)
 _AT = re.compile(r"at line (\d+),? col(?:umn)? (\d+)")
 _FLAGS = re.compile(r"\(\?[imslux]+:(.*)\)", re.DOTALL)
 
@@ -31,9 +32,10 @@ def refusal(said: str, loaded: Loaded, start: str) -> PlacedError:
         PlacedError: what our own reader says of a regular expression that Lark cannot compile, with
             the place within it.
     """
-    if "Cannot compile token" in said:
+    if at := _UNCOMPILED.search(said):
+        pattern = literal_eval(at[1])
         for node in _nodes(loaded):
-            if isinstance(node, Regex) and node.value in said:
+            if isinstance(node, Regex) and node.value in pattern:
                 parsed_regex(node)
     return _place(said, loaded, start).error(f"Lark refuses the grammar: {said}")
 
