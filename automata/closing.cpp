@@ -89,7 +89,10 @@ const ByteSet& Machine::first_bytes(Term term, Reading reading) {
   std::vector<Place> path;
   const auto enter = [&](Term t) {
     const bool any = loose && store_.has(t, kStepwise);
-    path.push_back({t, 0, any ? kAnyByte : store_.class_map(store_.row(t)).live});
+    path.push_back({t, 0,
+                    any     ? kAnyByte
+                    : loose ? store_.may_begin_with(t)
+                            : store_.class_map(store_.row(t)).live});
   };
   const auto at_levels = [&](Rule rule) -> std::uint32_t& {
     if (rule >= first_bytes_at_levels_.size())

@@ -51,6 +51,45 @@ Term TermStore::step_lazily(Term t, unsigned byte) {
   return lazy_targets_[at];
 }
 
+ByteSet TermStore::may_begin_with(Term t) {
+  if (facts_[t].row.map != kNone || !has(t, kMaybeEmpty)) return maps_[row(t).map].live;
+  const Deeper deeper(depth_);
+  const Node n = nodes_[t];
+  ByteSet found;
+  switch (n.kind) {
+    case Kind::Intersect:
+      found = ByteSet::range(0, 255);
+      // By index: making rows may move the lists.
+      for (std::size_t i = 0; i < operands(t).size(); ++i)
+        found = found & may_begin_with(operands(t)[i]);
+      return found;
+    case Kind::Union:
+      for (std::size_t i = 0; i < operands(t).size(); ++i)
+        found = found | may_begin_with(operands(t)[i]);
+      return found;
+    case Kind::Concat: {
+      Term rest = t;
+      for (; nodes_[rest].kind == Kind::Concat && nullable(nodes_[rest].a); rest = nodes_[rest].b)
+        found = found | may_begin_with(nodes_[rest].a);
+      return found | may_begin_with(nodes_[rest].kind == Kind::Concat ? nodes_[rest].a : rest);
+    }
+    case Kind::Complement:
+      return ByteSet::range(0, 255);
+    case Kind::Json: {
+      if (n.b != 0 || n.c != 0) break;
+      const ByteSet inner = may_begin_with(n.a);
+      inner.each([&](unsigned b) {
+        if (stands_for_itself(b)) found.add(b);
+      });
+      found.add('\\');
+      return found;
+    }
+    default:
+      break;
+  }
+  return maps_[row(t).map].live;
+}
+
 // Whether a residual can be made of those of the parts.
 bool TermStore::is_composed(Term t) {
   if (facts_[t].raw_row.map != kNone) return false;

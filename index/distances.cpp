@@ -13,7 +13,9 @@ Distances::Distances(TermStore& store, Measured start, bool lifted, bool closed,
   const std::size_t before = store.size();
   for (std::uint32_t i = 0; i < states_.size() && complete_; ++i) {
     expand(i);
-    complete_ = states_.size() <= kMostStates && store.size() - before <= most_terms;
+    const std::size_t open = states_.size() - i;
+    complete_ = states_.size() <= kMostStates && store.size() - before <= most_terms &&
+                (i < kSurveyed || open <= kMostOpen);
   }
   measure();
 }

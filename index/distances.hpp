@@ -38,6 +38,9 @@ class Distances {
  private:
   // References with more states than this are not measured.
   static constexpr std::size_t kMostStates = 500;
+  // Of those that have not, after so many no more lead on: of 4,000 real schemas at most 22 did.
+  static constexpr std::size_t kSurveyed = 64;
+  static constexpr std::size_t kMostOpen = 32;
 
   struct Edge {
     std::uint32_t from;

@@ -9,7 +9,7 @@ namespace {
 // Beyond these, counting is no shortcut.
 constexpr std::size_t kMostThreads = 8;
 constexpr std::size_t kMostStates = 1024;
-constexpr std::size_t kMostEdges = 1 << 14;
+constexpr std::size_t kMostEdges = 1 << 13;
 constexpr std::size_t kMostCallingEdges = 1 << 14;  // of an item that calls rules
 // A region of more states is not looked at further.
 constexpr std::size_t kMostReached = 24;

@@ -239,12 +239,11 @@ void TokenIndex::make_room(std::size_t bytes) {
 
 std::shared_ptr<const Trie> TokenIndex::keep_trie(std::vector<Entry> entries) {
   Hash128 content;  // in whatever order they were found
+  const std::uint64_t key = process_key();
   for (const Entry& entry : entries) {
-    Hash128 one;
-    one.add((std::uint64_t{entry.token} << 32) | entry.start);
-    one.add(entry.items);
-    content.order += one.order;
-    content.keyed += one.keyed;
+    const std::uint64_t part = (std::uint64_t{entry.token} << 32) | entry.start;
+    content.order += mix64(part, entry.items);
+    content.keyed += mix64(part ^ key, entry.items);
   }
   {
     const std::scoped_lock lock(mutex_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <tuple>
@@ -29,10 +30,6 @@ const std::uint64_t* leap(const std::uint64_t* at, const std::uint64_t* end, std
     at += step;
   }
   return at;
-}
-
-std::size_t common_prefix(std::string_view a, std::string_view b) {
-  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
 }  // namespace
@@ -161,11 +158,24 @@ bool Trie::find_others(std::uint32_t n, const Letters& looped,
 }
 
 std::uint64_t Trie::first_bytes(std::string_view text) {
+  constexpr std::size_t kBytes = sizeof(std::uint64_t);
   std::uint64_t number = 0;
-  for (std::size_t i = 0; i < 8; ++i) {
-    number = number << 8 | (i < text.size() ? static_cast<std::uint8_t>(text[i]) : 0);
+  if (text.size() >= kBytes) {  // one load
+    for (std::size_t i = 0; i < kBytes; ++i)
+      number = number << 8 | static_cast<std::uint8_t>(text[i]);
+    return number;
   }
-  return number;
+  for (const char c : text) number = number << 8 | static_cast<std::uint8_t>(c);
+  return text.empty() ? 0 : number << (8 * (kBytes - text.size()));
+}
+
+std::size_t Trie::common_prefix(const Sorted& a, const Sorted& b) {
+  const std::size_t shorter = std::min(a.text.size(), b.text.size());
+  if (a.first != b.first)
+    return std::min(shorter, static_cast<std::size_t>(std::countl_zero(a.first ^ b.first)) / 8);
+  std::size_t i = std::min(shorter, sizeof(a.first));
+  while (i < shorter && a.text[i] == b.text[i]) ++i;
+  return i;
 }
 
 void Trie::build(std::vector<Sorted> sorted) {
@@ -173,21 +183,29 @@ void Trie::build(std::vector<Sorted> sorted) {
   uid_ = next_uid++;
   std::ranges::sort(sorted, [](const Sorted& a, const Sorted& b) {
     if (a.first != b.first) return a.first < b.first;
-    return std::tie(a.text, a.entry.token, a.entry.items) <
-           std::tie(b.text, b.entry.token, b.entry.items);
+    // Most remainders are short, and many alike: those that these bytes are all of differ in how
+    // many of them there are, if at all.
+    if (a.text.size() <= sizeof(a.first) && b.text.size() <= sizeof(b.first)) {
+      if (a.text.size() != b.text.size()) return a.text.size() < b.text.size();
+    } else if (const auto order = a.text <=> b.text; order != 0) {
+      return order < 0;
+    }
+    return std::tie(a.entry.token, a.entry.items) < std::tie(b.entry.token, b.entry.items);
   });
   // The same remainder of the same token after as many items, by different exits.
   sorted.erase(std::unique(sorted.begin(), sorted.end(),
                            [](const Sorted& a, const Sorted& b) {
+                             // From one place in it, if it is as much.
                              return a.entry.token == b.entry.token &&
-                                    a.entry.items == b.entry.items && a.text == b.text;
+                                    a.entry.items == b.entry.items &&
+                                    a.text.size() == b.text.size();
                            }),
                sorted.end());
   unique_ = all_differ(sorted);
   std::size_t size = 1;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const std::string_view text = sorted[i].text;
-    size += text.size() - (i == 0 ? 0 : common_prefix(sorted[i - 1].text, text));
+    size += text.size() - (i == 0 ? 0 : common_prefix(sorted[i - 1], sorted[i]));
   }
   nodes_.reserve(size);
   bytes_.reserve(size);
@@ -204,6 +222,24 @@ void Trie::build(std::vector<Sorted> sorted) {
   entries_.reserve(sorted.size());
   characters_.reserve(sorted.size());
   std::vector<Open> stack{{kRoot, 0, sorted.size(), 0, {}}};
+  // Up to where texts have the byte at a depth that the i-th has; near ends are found soonest.
+  const auto end_of_byte = [&sorted](std::size_t i, std::size_t high, std::size_t depth) {
+    const std::uint8_t byte = sorted[i].byte(depth);
+    std::size_t same = i;
+    std::size_t other = high;
+    for (std::size_t step = 1; same + step < other; step *= 2) {
+      if (sorted[same + step].byte(depth) != byte) {
+        other = same + step;
+        break;
+      }
+      same += step;
+    }
+    while (other - same > 1) {
+      const std::size_t middle = same + (other - same) / 2;
+      (sorted[middle].byte(depth) == byte ? same : other) = middle;
+    }
+    return other;
+  };
   while (!stack.empty()) {
     Open open = stack.back();
     stack.pop_back();
@@ -220,9 +256,8 @@ void Trie::build(std::vector<Sorted> sorted) {
     nodes_[open.node].child_begin = static_cast<std::uint32_t>(nodes_.size());
     const std::size_t first_open = stack.size();
     while (i < open.high) {
-      const auto byte = static_cast<std::uint8_t>(sorted[i].text[open.depth]);
-      std::size_t j = i + 1;
-      while (j < open.high && static_cast<std::uint8_t>(sorted[j].text[open.depth]) == byte) ++j;
+      const std::uint8_t byte = sorted[i].byte(open.depth);
+      const std::size_t j = end_of_byte(i, open.high, open.depth);
       stack.push_back(
           {static_cast<std::uint32_t>(nodes_.size()), i, j, open.depth + 1, open.place});
       nodes_.emplace_back();

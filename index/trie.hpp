@@ -105,7 +105,15 @@ class Trie {
     std::uint64_t first;  // the first eight bytes as a number, which settles most comparisons
     std::string_view text;
     Entry entry;
+
+    // Text at a place that it has; where there are hundreds of thousands, to look them up is what
+    // takes long.
+    std::uint8_t byte(std::size_t i) const {
+      return static_cast<std::uint8_t>(i < sizeof(first) ? first >> (56 - 8 * i)
+                                                         : std::uint64_t{text[i] & 0xFFu});
+    }
   };
+  static std::size_t common_prefix(const Sorted& a, const Sorted& b);
   static std::uint64_t first_bytes(std::string_view text);
   void build(std::vector<Sorted> sorted);
   static bool all_differ(const std::vector<Sorted>& sorted);
