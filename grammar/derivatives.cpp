@@ -400,6 +400,7 @@ bool TermStore::dive(Term t, unsigned byte, std::size_t& budget) {
     }
     passed.push_back(t);
     t = residual(t, byte);
+    if (t == passed.back()) return false;
   }
   return false;
 }
@@ -431,6 +432,7 @@ std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
   LeastBytes least(*this);
   open.emplace(0, kNone);
   std::size_t first = 0;
+  bool by_characters = true;
   const auto mark = [&](std::size_t from) {  // everything on the way can end too
     for (std::size_t k = from;; k = parent[k]) {
       facts_[queue[k]].emptiness = 1;
@@ -455,6 +457,16 @@ std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
       i = first;
     }
     done[i] = true;
+    if (expanded >= kDive && by_characters) {  // it is harder than most
+      // A state costs as much as some that stand inside characters.
+      const Search found = search_by_characters(queue[i], states / 4);
+      by_characters = found != Search::TooLong;
+      if (found == Search::Ends) {
+        mark(i);
+        return false;
+      }
+      if (found == Search::Empty) continue;
+    }
     const Row row = raw_row(queue[i]);
     for (unsigned c = 1; c < row.classes; ++c) {
       const Term u = target(row, c);

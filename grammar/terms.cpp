@@ -299,6 +299,7 @@ Term TermStore::concat(std::span<const Term> items) {
 }
 
 Term TermStore::intersect(std::vector<Term> items) {
+  intersected_ += items.size();
   std::vector<Term> flat;
   std::vector<Term> excluded;
   ByteSet set = ByteSet::range(0, 255);
@@ -333,11 +334,12 @@ Term TermStore::intersect(std::vector<Term> items) {
     // .*x any)`, where a search for its end would go through all that stands beside it.
     const std::span<const Term> parts =
         nodes_[out].kind == Kind::Union ? list(nodes_[out].a) : std::span<const Term>(&out, 1);
-    for (const Term t : flat) {
-      const auto takes_in = [&](Term part) {
-        return part == t || (is_star(part) && uses_only(t, nodes_[part].a));
+    for (const Term part : parts) {
+      const bool star = is_star(part);
+      const auto is_taken = [&](Term t) {
+        return part == t || (star && uses_only(t, nodes_[part].a));
       };
-      if (std::ranges::any_of(parts, takes_in)) return kNothing;
+      if (std::ranges::any_of(flat, is_taken)) return kNothing;
     }
     if (out != kNothing) flat.push_back(raw_complement(out));
   }

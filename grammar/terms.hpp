@@ -30,8 +30,9 @@
 
 namespace grammaton {
 
-struct Kept;           // normalise.hpp
-struct TemplateFacts;  // endings.hpp
+class CharacterClasses;  // character_classes.hpp
+struct Kept;             // normalise.hpp
+struct TemplateFacts;    // endings.hpp
 
 class TermStore {
  public:
@@ -168,6 +169,10 @@ class TermStore {
   }
   // step(), but of what may be empty only the residual that is asked for is made (lazy_steps.cpp).
   Term step_lazily(Term t, unsigned byte);
+  // step() over the bytes of a character beyond ASCII, without a look at what stands inside it.
+  Term step_character(Term t, std::string_view character);
+  // The bytes of its row, or more where that is not made and the term may be empty.
+  ByteSet may_begin_with(Term t);
   std::span<const FirstCall> first_calls(Term t);
 
   // --- tokens as letters (token_sets.cpp) ---
@@ -220,6 +225,9 @@ class TermStore {
   }
   // Whether a character can begin here, rather than go on.
   bool at_key_character(Term t) const { return (operands(t)[0] & 0xC0) != 0x80; }
+  // Whether a term is seen to have only texts that are sequences of characters.
+  bool is_text(Term t) const;
+
   // The characters that can come next, as (code point, residual).
   std::vector<Term> key_characters(Term t) const;
 
@@ -264,6 +272,8 @@ class TermStore {
   void end_step() { step_end_ = operands_end_ = ~std::uint64_t{0}; }
   // Operands joined so far, in all.
   std::uint64_t operands_joined() const { return operands_; }
+  // And those of intersections.
+  std::uint64_t operands_met() const { return operands_ + intersected_; }
   // Whether (rule, param) can end, given that every head in its alternatives can.
   bool can_end(Rule rule, Param param);
   // So many alternatives may be tried for that.
@@ -430,6 +440,10 @@ class TermStore {
   bool at_character_start(Term x);
   bool search_empty(Term t);
   std::optional<bool> search_empty(Term t, std::size_t states);
+  // character_search.cpp
+  enum class Search { Empty, Ends, TooLong, NotByCharacters };
+  Search search_by_characters(Term t, std::size_t states);
+  Term after_character(Term t, std::string_view character);
   bool dive(Term t, unsigned byte, std::size_t& budget);
   Term all_but_few(Term t) const;
 
@@ -461,6 +475,7 @@ class TermStore {
   std::vector<FirstCall> first_calls_;
   std::unordered_map<Term, Term> expansions_;
   Witnesses witnesses_;
+  std::shared_ptr<const CharacterClasses> searched_by_;          // the last time
   std::vector<LazyRow> lazy_rows_;                               // by term
   std::vector<Term> lazy_targets_;                               // kNone: not made yet
   std::map<std::vector<std::uint32_t>, std::uint32_t> refined_;  // of add_maps()
@@ -518,6 +533,7 @@ class TermStore {
   CodeRanges joined_;
   std::uint64_t step_end_ = ~std::uint64_t{0};
   std::uint64_t operands_ = 0;
+  std::uint64_t intersected_ = 0;
   std::uint64_t operands_end_ = ~std::uint64_t{0};
   bool has_cut_ = false;
   bool merge_keys_ = false;

@@ -426,7 +426,7 @@ Term Walker::normalised(Term t) {
       const auto any = std::ranges::find(parts, store_.any_text());
       if (any == parts.end() || store_.restricted()) break;
       parts.erase(any);
-      if (std::ranges::any_of(parts, [this](Term part) { return is_text(part); }))
+      if (std::ranges::any_of(parts, [this](Term part) { return store_.is_text(part); }))
         result = normalised(store_.intersect(std::move(parts)));
       break;
     }
@@ -449,31 +449,6 @@ Term Walker::normalised(Term t) {
   if (t >= normalised_.size()) normalised_.resize(store_.size(), kNone);
   normalised_[t] = result;
   return result;
-}
-
-// Whether a term is seen to have only texts that are sequences of characters.
-bool Walker::is_text(Term t) {
-  const auto all = [&](auto&& self, Term of) -> bool {
-    const Node n = store_.node(of);
-    switch (n.kind) {
-      case Kind::Empty:
-      case Kind::Chars:
-        return true;
-      case Kind::Bytes:
-        return store_.byte_set(of).is_ascii();
-      case Kind::Concat:
-        return self(self, n.a) && self(self, n.b);
-      case Kind::Repeat:
-        return self(self, n.a);
-      case Kind::Union:
-        return store_.operands(of).size() <= kFewOperands &&
-               std::ranges::all_of(store_.operands(of),
-                                   [&](Term operand) { return self(self, operand); });
-      default:
-        return false;
-    }
-  };
-  return all(all, t);
 }
 
 // False when all are as they were: making them anew was an eighth of a first mask at a new place.

@@ -9,59 +9,15 @@
 // Costs: 4 ms and some 2 MB for 129,000 tokens, once for a set of classes; the vocabulary keeps it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string>
-#include <unordered_set>
 #include <vector>
 
-#include "grammar/hash.hpp"
-#include "grammar/terms.hpp"
+#include "grammar/character_classes.hpp"
 #include "index/trie.hpp"
 
 namespace grammaton {
-
-// Characters by which of some sets they are in.
-class CharacterClasses {
- public:
-  // The sets that a term is made of. Nothing where it has parts that don't read characters, or has
-  // too many sets.
-  static std::optional<CharacterClasses> of(TermStore& store, Term t);
-
-  // Whether each of the sets of a term has all or none of the characters of each class here.
-  bool tells(const CharacterClasses& others) const;
-  // Says what the classes are.
-  void settle();
-
-  static constexpr unsigned kMostClasses = 40;
-  bool few() const { return representatives_.size() <= kMostClasses; }
-  bool lifted() const { return lifted_; }
-  std::size_t count() const { return representatives_.size(); }
-  unsigned class_of(std::uint32_t code) const;
-  // Of all codes below so many.
-  std::vector<std::uint8_t> table(std::uint32_t codes) const;
-  // UTF-8 of a character of a class.
-  const std::string& representative(unsigned cls) const { return representatives_[cls]; }
-  Hash128 hash() const;
-
- private:
-  static constexpr std::size_t kMostSets = 128;
-  using Signature = std::array<std::uint64_t, kMostSets / 64>;
-  struct Interval {
-    std::uint32_t begin;  // up to the next one's
-    unsigned cls;
-  };
-  bool collect(TermStore& store, Term start);
-  bool add(CodeRanges ranges);
-
-  std::vector<CodeRanges> sets_;
-  bool lifted_ = false;
-  std::vector<Interval> intervals_;
-  std::vector<std::string> representatives_;
-};
 
 class ClassTrie {
  public:

@@ -17,8 +17,8 @@ constexpr std::size_t kMostTries = 6;
 
 // One that tells apart what the term does; null where none is of use, or there and none to be made.
 std::shared_ptr<const ClassTrie> Walker::class_trie(Term t, bool make) {
-  std::optional<CharacterClasses> classes = CharacterClasses::of(store_, t);
-  if (!classes) return nullptr;
+  const CharacterClasses* const classes = known_classes_.of(store_, t);
+  if (classes == nullptr) return nullptr;
   const auto found = std::ranges::find_if(class_tries_, [&](const auto& known) {
     return known->complete() && known->classes().tells(*classes);
   });
@@ -26,9 +26,7 @@ std::shared_ptr<const ClassTrie> Walker::class_trie(Term t, bool make) {
     std::rotate(class_tries_.begin(), found, found + 1);
     return class_tries_.front();
   }
-  classes->settle();
-  if (!classes->few()) return nullptr;
-  const std::shared_ptr<const ClassTrie> made = index_.class_trie(std::move(*classes), make);
+  const std::shared_ptr<const ClassTrie> made = index_.class_trie(*classes, make);
   if (made == nullptr || !made->complete()) return nullptr;
   if (class_tries_.size() == kMostTries) class_tries_.pop_back();
   class_tries_.insert(class_tries_.begin(), made);

@@ -151,7 +151,7 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, Rests rests, bool 
   };
   // Takes everything below a node if all of it leads from the term back to it.
   std::unordered_map<Term, LoopedLetters> loops;
-  LetterRegions regions(store_, Trie::common_letters(),
+  LetterRegions regions(store_, known_classes_, t, Trie::common_letters(),
                         static_cast<std::uint32_t>(index_.longest_token()), hard);
   keeping_.begin_study();
   auto take_looped = [&](const Visit& at, const Letters& letters) {
@@ -217,11 +217,19 @@ std::shared_ptr<FrameMask> Walker::study(Place place, Term t, Rests rests, bool 
       }
     }
   };
+  const auto lives_on_common = [&](Term at) {
+    if (!hard || !store_.has(at, kMaybeEmpty))
+      return Trie::common_letters().within(store_.class_map(store_.row(at)).live);
+    bool lives = true;
+    Trie::common_letters().each_ascii(
+        [&](unsigned letter) { lives = lives && store_.step_lazily(at, letter) != kNothing; });
+    return lives;
+  };
   const auto take_but_others = [&](const Visit& at) {
     const Letters* kept = nullptr;
     const LetterRegions::Keeping* keeping = nullptr;
     bool by_path = false;  // a path leads through other terms, or the frame may end on it
-    const bool may_all = Trie::common_letters().within(store_.class_map(store_.row(at.term)).live);
+    const bool may_all = lives_on_common(at.term);
     // Of what is cut out of others there are often too many terms to go through.
     if (hard && may_all && store_.has(at.term, kMaybeEmpty)) kept = form_letters(at);
     by_path = kept != nullptr;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "index/letter_classes.hpp"
+
 namespace grammaton {
 
 void Wellformed::require(std::uint8_t byte, const Wellformed& below) {
@@ -49,6 +51,8 @@ constexpr std::size_t kMostReached = 24;
 constexpr std::size_t kMostAlongside = 2;
 constexpr std::uint32_t kDeepest = 40;
 constexpr std::uint32_t kDeep = 12;
+// After so many terms classes are looked for, or at once where terms may be empty.
+constexpr unsigned kFewAsked = 2;
 
 // Whether every character that begins with what was read leads from `from` to `to`; `last` of
 // its bytes are still to come, the next between `low` and `high`.
@@ -147,7 +151,21 @@ const LetterRegions::LetterRow& LetterRegions::row(Term t, const Letters& letter
   return made;
 }
 
+// Null where there are none, or they are not worth it yet.
+const LetterClasses* LetterRegions::classes_for(Term t) {
+  if (!classes_sought_ && (store_.has(t, kMaybeEmpty) || ++asked_ > kFewAsked)) {
+    classes_sought_ = true;
+    classes_ = known_.letters_of(store_, start_);
+  }
+  return classes_.get();
+}
+
 void LetterRegions::add_beyond_ascii(LetterRow& row, Term t) {
+  if (const LetterClasses* const classes = classes_for(t)) {
+    classes->add_edges(store_, t, row, row.lives_on);
+    return;
+  }
+  row.lives_on = store_.class_map(store_.row(t)).live;
   Term asked = kNothing;  // the one before, which most are like
   Lead asked_lead(0);
   Term to = kNothing;
@@ -207,7 +225,8 @@ std::optional<LetterRegions::Keeping> LetterRegions::find_keeping(Term t) {
     }
     const LetterRow& from = row(at.term, all_letters());
     letters.keep(from.live);
-    keeping.live = keeping.live | store_.class_map(store_.row(at.term)).live;
+    keeping.live = keeping.live | from.lives_on;
+    from.live.each_ascii([&](unsigned byte) { keeping.live.add(byte); });
     for (const LetterEdges::Edge& edge : from.edges) {
       if (!letters.meets(edge.over) || is_reached(edge.to)) continue;
       if (reached_.size() < most(at.characters) &&

@@ -10,6 +10,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -175,15 +176,19 @@ struct LetterEdges {
   Letters asked_;
 };
 
+class KnownClasses;  // letter_classes.hpp
+class LetterClasses;
+
 // Which characters keep a term alive, by way of a few others: "no text with `ab` in it" is back
 // after `ax` and not yet out of it after `a`, so a subtree without `b` stays inside. The rows of
 // terms over letters are made when first asked for.
 class LetterRegions {
  public:
-  // `longest`: the most characters of any text. `deep`: what is told by lengths is followed, too,
-  // for some kDeepest characters.
-  LetterRegions(TermStore& store, const Letters& wanted, std::uint32_t longest, bool deep)
-      : store_(store), wanted_(wanted), longest_(longest), deep_(deep) {}
+  // Of terms that some bytes leave of t. `longest`: the most characters of any text. `deep`: what
+  // is told by lengths is followed, too, for some kDeepest characters.
+  LetterRegions(TermStore& store, KnownClasses& known, Term t, const Letters& wanted,
+                std::uint32_t longest, bool deep)
+      : store_(store), known_(known), start_(t), wanted_(wanted), longest_(longest), deep_(deep) {}
   // So many of these letters, at most `characters`, lead from the term to some other, whichever
   // they are; fewer where terms are many. Of a subtree inside a character, which none begins, it
   // says nothing: its letters are malformed.
@@ -202,15 +207,22 @@ class LetterRegions {
  private:
   struct LetterRow : LetterEdges {
     bool beyond_ascii = false;  // they are in it
+    ByteSet lives_on;           // bytes that begin some of them, or more
   };
   const LetterRow& row(Term t, const Letters& letters);
   void add_beyond_ascii(LetterRow& row, Term t);
+  const LetterClasses* classes_for(Term t);
   std::optional<Keeping> find_keeping(Term t);
 
   TermStore& store_;
+  KnownClasses& known_;
+  Term start_;
   Letters wanted_;
   std::uint32_t longest_;
   bool deep_;
+  unsigned asked_ = 0;  // terms, for letters beyond ASCII
+  std::shared_ptr<const LetterClasses> classes_;
+  bool classes_sought_ = false;
   std::unordered_map<Term, LetterRow> rows_;
   std::unordered_map<Term, std::optional<Keeping>> keeping_;
   struct Reached {

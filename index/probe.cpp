@@ -7,8 +7,8 @@
 // made: the mask at their beginning and some more along a text of them. One that takes more than
 // max_mask_work is an error there, rather than a server that stands still in mid-generation.
 //
-// Costs: nothing without intersections; a look at each rule with them; some masks of those that
-// look hard, which are kept.
+// Costs: 3 us for most schemas, with no intersections and no runs of more than characters; a look
+// at each rule with them; some masks of those that look hard, which are kept.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -26,8 +26,10 @@ namespace {
 
 constexpr std::uint64_t kWalkWork = 10;
 constexpr std::uint64_t kCallWork = 5;
-constexpr std::uint64_t kListedWork = 3;
-constexpr std::uint64_t kTermWork = 40;
+constexpr std::uint64_t kListedWork = 2;
+constexpr std::uint64_t kTermWork = 25;
+// Operands of unions and intersections that are met to make terms, new ones or not.
+constexpr std::uint64_t kOperandWork = 1;
 // Nodes between two looks at the work.
 constexpr std::uint64_t kNodesBetween = 256;
 // Terms that may have 2 to this power of residuals look hard, if two operands say so much of it.
@@ -37,19 +39,33 @@ constexpr double kWeighty = 3;
 constexpr double kNever = -1e9;
 // A count behind something unbounded says at most so many bits: tokens are short.
 constexpr std::uint32_t kMostPlaces = 16;
+// Shorter runs have few ways to be read.
+constexpr std::uint32_t kFewPlaces = 6;
 // Parts of sequences that are looked at.
 constexpr std::size_t kMostLooked = 100'000;
 constexpr std::size_t kMostTried = 16;  // terms
 constexpr std::size_t kTokens = 3;      // that are taken of each
+// More of them where the last mask took so much of what it may: it may grow along a text.
+constexpr std::size_t kMostTokens = 12;
+constexpr std::uint64_t kGrowing = 4;
+// Terms that are nested so deep are as hard as any: steps go down all the way.
+constexpr std::uint16_t kHigh = 100;
+// The first mask of each is made once, here, and kept: so it may take more. What it takes long for,
+// as the classes of characters, later ones share.
+constexpr std::uint64_t kFirstTimes = 4;
 // What all of it may take, in masks at their bound.
-constexpr std::uint64_t kMostMasks = 2;
+constexpr std::uint64_t kMostMasks = 8;
 // Times that a mask finds its caches full, from which on that is what it takes long for.
 constexpr std::uint64_t kOftenEmptied = 8;
 
 // About how many bits tell the residuals of a term apart.
 class Weights {
  public:
-  explicit Weights(const TermStore& store) : store_(store) {}
+  explicit Weights(TermStore& store)
+      : store_(store),
+        json_character_(store.node(store.node(store.any_json_then(store.byte('"'))).a).a) {}
+  // Whether counts have many residuals of one text, since it may be read in many ways.
+  bool is_entangled(Term t) { return of(t) >= kHard; }
   // Whether the operands of some intersection have many residuals together that none has alone.
   bool is_hard(Term t) {
     const auto [found, fresh] = hard_.try_emplace(t, false);
@@ -100,11 +116,37 @@ class Weights {
             } else {
               add(o.a, false);
             }
-          } else if (o.kind != Kind::Repeat) {  // how long it is
+          } else if (o.kind != Kind::Repeat || !is_letter(o.a)) {  // but for how long it is
             add(operand, false);
           }
         }
         return weighty > 1 && sum >= kHard;
+      }
+      default:
+        return false;
+    }
+  }
+
+  bool is_letter(Term t) const {
+    const Kind kind = store_.node(t).kind;
+    return kind == Kind::Chars || kind == Kind::Bytes || t == json_character_;
+  }
+  // Whether texts of it differ in length, as far as a look shows: so that a text of several may be
+  // read in many ways, of which counts say how far each has come.
+  bool is_loose(Term t) {
+    const Node n = store_.node(t);
+    switch (n.kind) {
+      case Kind::Repeat:
+        return n.b != n.c || is_loose(n.a);
+      case Kind::Concat:
+        for (; store_.node(t).kind == Kind::Concat; t = store_.node(t).b) {
+          if (++looked_ > kMostLooked || is_loose(store_.node(t).a)) return true;
+        }
+        return is_loose(t);
+      case Kind::Union: {
+        if (++looked_ > kMostLooked || store_.nullable(t)) return true;
+        const auto items = store_.operands(t);
+        return std::ranges::any_of(items, [&](Term u) { return !is_letter(u) || is_loose(u); });
       }
       default:
         return false;
@@ -135,8 +177,8 @@ class Weights {
         }
       case Kind::Repeat:
         if (n.c == kUnbounded) return of(n.a, begun);
-        return of(n.a, begun) +
-               (begun ? std::min(n.c, kMostPlaces) : std::log2(static_cast<double>(n.c) + 1));
+        return of(n.a, begun) + (begun || is_loose(n.a) ? std::min(n.c, kMostPlaces)
+                                                        : std::log2(static_cast<double>(n.c) + 1));
       case Kind::Union:
       case Kind::Intersect:
         for (const Term operand : store_.operands(t)) sum += of(operand, begun);
@@ -152,17 +194,29 @@ class Weights {
   }
 
   const TermStore& store_;
+  Term json_character_;
   std::unordered_map<std::uint64_t, double> known_;
   std::unordered_map<Term, bool> hard_;
   std::size_t looked_ = 0;
 };
+
+// Whether there are runs of what is more than a character.
+bool has_counts(const TermStore& store) {
+  for (Term t = 0; t < store.size(); ++t) {
+    const Node& n = store.node(t);
+    if (n.kind != Kind::Repeat || n.c == kUnbounded || n.c < kFewPlaces) continue;
+    const Kind item = store.node(n.a).kind;
+    if (item != Kind::Bytes && item != Kind::Chars && !store.has(n.a, kHasCall)) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
 std::uint64_t Walker::work() const {
   return stats_.study_nodes + (stats_.walk_nodes + stats_.pair_nodes) * kWalkWork +
          machine_.call_count() * kCallWork + (listed_ + noted_) * kListedWork +
-         store_.size() * kTermWork;
+         store_.size() * kTermWork + store_.operands_met() * kOperandWork;
 }
 
 void Walker::begin_counting() {
@@ -240,7 +294,8 @@ std::string_view Walker::some_token(const FinishedMask& mask, bool longest) {
 }
 
 void Walker::probe(Term start) {
-  if (!store_.has_algebra() || store_.restricted() || limits_.max_mask_work == 0) return;
+  if (store_.restricted() || limits_.max_mask_work == 0) return;
+  if (!store_.has_algebra() && !has_counts(store_)) return;
   Weights weights(store_);
   struct Hard {
     Term term;
@@ -249,8 +304,9 @@ void Walker::probe(Term start) {
   };
   std::vector<Hard> hard;
   const auto add = [&](Term t, const std::string& where, const std::string& part) {
-    if (hard.size() < kMostTried && !store_.has(t, kHasCall) && store_.has(t, kMaybeEmpty) &&
-        weights.is_hard(t))
+    if (hard.size() < kMostTried && !store_.has(t, kHasCall) &&
+        ((store_.has(t, kMaybeEmpty) && (weights.is_hard(t) || store_.node(t).height >= kHigh)) ||
+         (t == start && weights.is_entangled(t))))
       hard.push_back({t, where, part});
   };
   add(start, "at the beginning", "");
@@ -263,9 +319,11 @@ void Walker::probe(Term start) {
     State state = machine_.start(term);
     alone_ = term != start;
     for (std::size_t taken = 0;; ++taken) {
-      const FinishedMask made = mask_within_bound(state, where, 1, part);
+      const std::uint64_t before = work();
+      const FinishedMask made = mask_within_bound(state, where, taken == 0 ? kFirstTimes : 1, part);
       const std::string_view token = some_token(made, taken % 2 == 0);
-      if (taken == kTokens || token.empty() || work() > end) break;
+      const bool growing = (work() - before) * kGrowing > limits_.max_mask_work;
+      if (taken >= (growing ? kMostTokens : kTokens) || token.empty() || work() > end) break;
       state = after(state, token);
     }
   }

@@ -32,6 +32,7 @@
 #include "automata/machine.hpp"
 #include "index/item_automaton.hpp"
 #include "index/keeping.hpp"
+#include "index/letter_classes.hpp"
 #include "index/mask_scratch.hpp"
 #include "index/spellings.hpp"
 #include "index/token_index.hpp"
@@ -330,7 +331,6 @@ class Walker {
   void walk_plainly(const Trie& trie, const Group& group, std::size_t level, Filter filter,
                     MaskBuilder& out);
   Term normalised(Term t);
-  bool is_text(Term t);
   bool normalise_all(std::span<Term> parts);
   std::uint32_t shortest(Term t);
   bool prefix_free(Term item);
@@ -411,6 +411,7 @@ class Walker {
   // mask at the beginning of a key costs.
   std::unordered_map<FrameKey, std::vector<std::uint32_t>, FrameKeyHasher> spelled_ends_;
   Keeping keeping_;
+  KnownClasses known_classes_;
   std::vector<std::shared_ptr<const ClassTrie>> class_tries_;  // the latest first
 };
 

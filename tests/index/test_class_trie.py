@@ -98,4 +98,4 @@ def test_masks_of_json_strings_are_what_steps_accept(schema: dict[str, object]) 
 def test_what_is_not_told_apart_is_studied_once() -> None:
     """A study of every node would be some 20,000."""
     grammar = all_of(r".*a.{5}\d.*", r".*b.{4}[é日].*", r"[\s\S]*x[\s\S]{3}a[\s\S]*")
-    assert check_masks(grammar, TEXTS, steps=1, seed=5) < 12_000
+    assert check_masks(grammar, TEXTS, steps=1, seed=5) < 14_000
