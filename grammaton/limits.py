@@ -25,9 +25,10 @@ class Limits:
             `Grammar.accepts`) may follow or make, some ten million a second.
         max_walk_nodes: trie nodes one mask may visit.
         max_mask_work: what one mask may take of those that are tried when a constraint is made, in
-            steps of some 40 ns: within terms of `&`, `~` and counts that look hard, and, twenty
-            times as much since it is kept, near the start of a grammar in Lark's notation, GBNF
-            or EBNF. Later masks may take more. With 0 there is no bound, and no term is tried.
+            steps of some 40 ns: within terms of `&`, `~` and counts that look hard (four times as
+            much at the beginning of each, which is kept), and, twenty times as much, near the
+            start of a grammar in Lark's notation, GBNF or EBNF. Later masks may take more. With 0
+            there is no bound, and no term is tried.
         mask_cache_bytes: finished masks kept by one constraint; the cache is emptied when full.
         frame_cache_bytes: frame masks kept by one vocabulary; the cache is emptied when full. A
             32nd of it more is for what masks join of them.
