@@ -85,13 +85,13 @@ TermStore::Search TermStore::search_by_characters(Term start, std::size_t states
       !std::ranges::any_of(operands(start), [this](Term operand) { return is_text(operand); }))
     return Search::NotByCharacters;
   std::optional<CharacterClasses> classes = CharacterClasses::of(*this, start);
-  if (!classes || classes->lifted()) return Search::NotByCharacters;
+  if (!classes || classes->lifted()) return Search::InVain;
   if (searched_by_ == nullptr || !searched_by_->tells(*classes)) {
     classes->settle();
     searched_by_ = std::make_shared<const CharacterClasses>(std::move(*classes));
   }
   const std::shared_ptr<const CharacterClasses> by = searched_by_;
-  if (!by->few()) return Search::NotByCharacters;
+  if (!by->few()) return Search::InVain;
   const std::uint64_t most_operands = lists_.size() + kStepOperands * (max_tries() / 10);
   std::vector<Term> queue{start};
   std::vector<std::uint32_t> parent{0};
@@ -130,7 +130,7 @@ TermStore::Search TermStore::search_by_characters(Term start, std::size_t states
         witnesses_.keep(std::move(text));
         return Search::Ends;
       }
-      if (queue.size() > states || lists_.size() > most_operands) return Search::TooLong;
+      if (queue.size() > states || lists_.size() > most_operands) return Search::InVain;
       if (expanded < kBestFirst)
         open.emplace(least.of(u), kNone - static_cast<std::uint32_t>(queue.size()));
       queue.push_back(u);

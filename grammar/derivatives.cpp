@@ -460,7 +460,7 @@ std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
     if (expanded >= kDive && by_characters) {  // it is harder than most
       // A state costs as much as some that stand inside characters.
       const Search found = search_by_characters(queue[i], states / 4);
-      by_characters = found != Search::TooLong;
+      by_characters = found != Search::InVain;
       if (found == Search::Ends) {
         mark(i);
         return false;

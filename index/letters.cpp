@@ -52,7 +52,7 @@ constexpr std::size_t kMostAlongside = 2;
 constexpr std::uint32_t kDeepest = 40;
 constexpr std::uint32_t kDeep = 12;
 // After so many terms classes are looked for, or at once where terms may be empty.
-constexpr unsigned kFewAsked = 2;
+constexpr unsigned kFewAsked = 8;
 
 // Whether every character that begins with what was read leads from `from` to `to`; `last` of
 // its bytes are still to come, the next between `low` and `high`.
