@@ -10,8 +10,8 @@ namespace {
 
 // What takes as long as this many threads of the lexer: a node, a link between two of them or a
 // pop, which are looked up where memory is cold.
-constexpr std::uint64_t kNodeWork = 60;
-constexpr std::uint64_t kLinkWork = 12;
+constexpr std::uint64_t kNodeWork = 40;
+constexpr std::uint64_t kLinkWork = 8;
 // Characters that are looked at to find separators, and tried as such.
 constexpr std::size_t kMostCharacters = 64;
 // Lex states visited to find a text of a terminal, and texts tried.

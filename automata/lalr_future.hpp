@@ -89,9 +89,9 @@ class LalrFuture {
     std::uint32_t tried;
   };
 
-  // Threads of the lexer that may be followed, or what takes as long, by max_step_terms: some three
+  // Threads of the lexer that may be followed, or what takes as long, by max_step_terms: some four
   // seconds by default.
-  static constexpr std::uint64_t kMostSpent = 1'000;
+  static constexpr std::uint64_t kMostSpent = 2'000;
 
   std::uint32_t place(LexId lex, DutiesId duties, ContextId context);
   Explored explore(std::uint32_t place);

@@ -46,13 +46,13 @@ MAX_DEFINITIONS = 22_000
 MAX_WRITTEN = 4_000_000
 """Characters of all terminals' patterns, those of others within them written out."""
 
-MAX_TERMINAL_DEPTH = 100
+MAX_TERMINAL_DEPTH = 200
 """How deep terminals may stand within each other."""
 
-MAX_BLANKS = 30_000_000
+MAX_BLANKS = 600_000_000
 """Squares of runs of blank lines: Lark's lexer goes over each as many times as it is long."""
 
-MAX_ITEMS = 40_000_000
+MAX_ITEMS = 125_000_000
 """Cubes of rules' lengths, some tenths of a microsecond each in Lark's analysis."""
 
 MAX_TEMPLATES = 2_000

@@ -20,7 +20,7 @@ from grammaton.grammar.lark.nodes import Alt, Definition, Name, Node, Repeat, Se
 if TYPE_CHECKING:
     from lark.grammar import Rule, Symbol
 
-MAX_COST = 4_000_000
+MAX_COST = 8_000_000
 """Some seconds for the analysis; Python's grammar takes 0.7 of a million."""
 
 MAX_UNIONS = 500_000
@@ -35,7 +35,7 @@ _ITEM = 6
 _PAIR = 0.8
 _READ = 3
 _TOLD = 0.2
-_ENTRY = 8
+_ENTRY = 4
 _SLICED = 3
 _COPIED = 100
 
