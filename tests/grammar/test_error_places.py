@@ -113,7 +113,7 @@ LALR = {
     "terminals that are written out": "start: T0\n"
     + "".join(("¶" if i == 40 else "") + f"T{i}: T{i + 1} T{i + 1}\n" for i in range(60))
     + 'T60: "z"\n',
-    "blank lines": 'start: "x"¶' + "\n" * 20_000 + 'a: "a"\n',
+    "blank lines": 'start: "x"¶' + "\n" * 100_000 + 'a: "a"\n',
     "a regex too deep": "start: A\nA: /"
     + "(" * 100 + "¶(" + "(" * 4_900 + "a" + ")" * 5_001 + "/\n",
     "a regex with many optional parts": "start: A | B\nB: /b/\n¶A: /" + "(a|b)?" * 3_000 + "c/\n",
