@@ -5,7 +5,8 @@
   schema is compiled afresh, walked, and walked again on that constraint; constraints are all kept.
   Then it is compiled and walked once more, on the vocabulary that has *seen* it by then, and asked
   for twice of the engine's own cache of whole schemas, if there is one.
-- *alone*: a new vocabulary for every schema, so that nothing is cached for it. One walk.
+- *alone*: a new vocabulary for every schema, made as the engine makes one when a server starts
+  (ours by `Vocabulary.prepare`), so that nothing else is cached for it. One walk.
 - *masks*: not timed. Keeps the mask of every step in a file, has the schema's instances accepted
   or refused, and notes what each step did where the engine counts that.
 

@@ -222,8 +222,9 @@ def _times(results: Results, numbers: dict[str, Any]) -> list[str]:
         *_table(["", "n", *samples], table),
         "*First mask*: from the schema as Python objects. *First visits*: the steps whose mask "
         "grammaton had to compute, for every engine. *Cold vocabulary*: a new vocabulary for "
-        f"each schema, over {len(alone)} schemas; else one vocabulary for all, warmed by a generic "
-        "JSON text. *Seen*: fresh constraints of schemas that the vocabulary has had before. "
+        f"each schema (ours prepared), over {len(alone)} schemas; else one vocabulary for all, "
+        "warmed by a generic JSON text. *Seen*: fresh constraints of schemas that the vocabulary "
+        "has had before. "
         "*Cached*: of schemas in the engine's own cache, where it has one (ours: "
         "`ConstraintCache`).",
         "",
