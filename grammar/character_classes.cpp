@@ -32,7 +32,7 @@ bool CharacterClasses::add(CodeRanges ranges) {
 }
 
 bool CharacterClasses::collect(TermStore& store, Term start) {
-  const Term json_character = store.node(store.node(store.any_json_then(store.byte('"'))).a).a;
+  const Term json_character = store.any_json_character();
   std::vector<Term> left{start};
   std::unordered_set<Term> seen{start};
   const auto enter = [&](Term t) {

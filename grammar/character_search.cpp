@@ -7,11 +7,9 @@
 //
 // Costs: 1 us for each state and class.
 #include <algorithm>
-#include <functional>
-#include <queue>
 
+#include "grammar/best_first.hpp"
 #include "grammar/character_classes.hpp"
-#include "grammar/least.hpp"
 #include "grammar/terms.hpp"
 
 namespace grammaton {
@@ -19,8 +17,6 @@ namespace grammaton {
 namespace {
 
 constexpr std::size_t kFewOperands = 64;
-// Where the least is left to say is looked at first, for so many states (derivatives.cpp).
-constexpr std::size_t kBestFirst = 256;
 
 }  // namespace
 
@@ -93,53 +89,28 @@ TermStore::Search TermStore::search_by_characters(Term start, std::size_t states
   const std::shared_ptr<const CharacterClasses> by = searched_by_;
   if (!by->few()) return Search::InVain;
   const std::uint64_t most_operands = lists_.size() + kStepOperands * (max_tries() / 10);
-  std::vector<Term> queue{start};
-  std::vector<std::uint32_t> parent{0};
-  std::vector<std::uint8_t> over{0};  // the class from there
-  std::vector<bool> done{false};
-  std::unordered_map<Term, bool> visited{{start, true}};
-  using Place = std::pair<std::uint32_t, std::uint32_t>;  // least bytes, index from the end
-  std::priority_queue<Place, std::vector<Place>, std::greater<>> open;
-  LeastBytes least(*this);
-  open.emplace(0, kNone);
-  std::size_t first = 0;
-  for (std::size_t expanded = 0; expanded < queue.size(); ++expanded) {
-    std::size_t i = 0;
-    if (expanded < kBestFirst) {
-      i = kNone - open.top().second;
-      open.pop();
-    } else {
-      while (done[first]) ++first;
-      i = first;
-    }
-    done[i] = true;
+  BestFirst search(*this, start);
+  while (search.has_next()) {
+    const std::size_t i = search.next();
     for (unsigned cls = 0; cls < by->count(); ++cls) {
-      const Term u = after_character(queue[i], by->representative(cls));
-      if (u == kNothing || facts_[u].emptiness == 2 || !visited.emplace(u, true).second) continue;
+      const Term u = after_character(search.term(i), by->representative(cls));
+      if (u == kNothing || facts_[u].emptiness == 2 || !search.visit(u)) continue;
       if (nullable(u) || facts_[u].emptiness == 1 || !has(u, kMaybeEmpty)) {
         facts_[u].emptiness = 1;
-        std::string text;
-        std::vector<unsigned> way{cls};
-        for (std::size_t k = i;; k = parent[k]) {  // everything on the way can end too
-          facts_[queue[k]].emptiness = 1;
-          if (k == 0) break;
-          way.push_back(over[k]);
-        }
+        // Everything on the way can end too.
+        search.each_back(i, [this](Term t) { facts_[t].emptiness = 1; });
         if (!nullable(u)) return Search::Ends;
-        for (std::size_t k = way.size(); k-- > 0;) text += by->representative(way[k]);
+        std::string text;
+        for (const std::uint8_t over : search.way(i)) text += by->representative(over);
+        text += by->representative(cls);
         witnesses_.keep(std::move(text));
         return Search::Ends;
       }
-      if (queue.size() > states || lists_.size() > most_operands) return Search::InVain;
-      if (expanded < kBestFirst)
-        open.emplace(least.of(u), kNone - static_cast<std::uint32_t>(queue.size()));
-      queue.push_back(u);
-      parent.push_back(static_cast<std::uint32_t>(i));
-      over.push_back(static_cast<std::uint8_t>(cls));
-      done.push_back(false);
+      if (search.size() > states || lists_.size() > most_operands) return Search::InVain;
+      search.add(u, i, static_cast<std::uint8_t>(cls));
     }
   }
-  for (const Term u : queue) facts_[u].emptiness = 2;
+  for (const Term u : search.terms()) facts_[u].emptiness = 2;
   return Search::Empty;
 }
 

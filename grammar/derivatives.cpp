@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <functional>
-#include <queue>
 
-#include "grammar/least.hpp"
+#include "grammar/best_first.hpp"
 #include "grammar/partition.hpp"
 #include "grammar/terms.hpp"
 
@@ -410,56 +408,33 @@ bool TermStore::dive(Term t, unsigned byte, std::size_t& budget) {
 std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
   if (witnesses_.find(*this, start) != nullptr) return false;
   const std::uint64_t most_operands = lists_.size() + kStepOperands * (max_tries() / 10);
-  std::vector<Term> queue{start};
-  std::vector<std::uint32_t> parent{0};
-  std::vector<std::uint8_t> over{0};  // the byte from there
-  std::vector<bool> done{false};
-  std::unordered_map<Term, bool> visited{{start, true}};
+  BestFirst search(*this, start);
   // Every residual is explored here, whatever its kind: a nested question could come back to this
   // one.
   auto settles = [&](Term u) {
     return nullable(u) || facts_[u].emptiness == 1 || !has(u, kMaybeEmpty) ||
            (nodes_[u].kind == Kind::Without && goes_beyond(nodes_[u].a, nodes_[u].b));
   };
-  // Where the least is left to say, an end is found at once (an address of at most 1,024
-  // characters: 4 states instead of 400); breadth first takes over, because a counter can make the
-  // way there very long.
-  constexpr std::size_t kBestFirst = 256;
   constexpr std::size_t kDive = 24;
   constexpr std::size_t kDiveSteps = 2500;
-  using Place = std::pair<std::uint32_t, std::uint32_t>;  // least bytes, index from the end
-  std::priority_queue<Place, std::vector<Place>, std::greater<>> open;
-  LeastBytes least(*this);
-  open.emplace(0, kNone);
-  std::size_t first = 0;
   bool by_characters = true;
   const auto mark = [&](std::size_t from) {  // everything on the way can end too
-    for (std::size_t k = from;; k = parent[k]) {
-      facts_[queue[k]].emptiness = 1;
-      if (k == 0) break;
-    }
+    search.each_back(from, [this](Term t) { facts_[t].emptiness = 1; });
   };
-  for (std::size_t expanded = 0; expanded < queue.size(); ++expanded) {
-    if (expanded == kDive) {
+  while (search.has_next()) {
+    const std::size_t before = search.expanded();
+    if (before == kDive) {
       std::size_t budget = kDiveSteps;
       for (std::size_t k = 0; k < kDive; ++k) {
-        if (!dive(queue[k], 'a', budget)) continue;
+        if (!dive(search.term(k), 'a', budget)) continue;
         mark(k);
         return false;
       }
     }
-    std::size_t i = 0;
-    if (expanded < kBestFirst) {
-      i = kNone - open.top().second;
-      open.pop();
-    } else {
-      while (done[first]) ++first;
-      i = first;
-    }
-    done[i] = true;
-    if (expanded >= kDive && by_characters) {  // it is harder than most
+    const std::size_t i = search.next();
+    if (before >= kDive && by_characters) {  // it is harder than most
       // A state costs as much as some that stand inside characters.
-      const Search found = search_by_characters(queue[i], states / 4);
+      const Search found = search_by_characters(search.term(i), states / 4);
       by_characters = found != Search::InVain;
       if (found == Search::Ends) {
         mark(i);
@@ -467,36 +442,30 @@ std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
       }
       if (found == Search::Empty) continue;
     }
-    const Row row = raw_row(queue[i]);
+    const Row row = raw_row(search.term(i));
     for (unsigned c = 1; c < row.classes; ++c) {
       const Term u = target(row, c);
-      if (facts_[u].emptiness == 2 || !visited.emplace(u, true).second) continue;
+      if (facts_[u].emptiness == 2 || !search.visit(u)) continue;
       const Ending ending = residue_ending(u);
       if (ending != Ending::Unknown) facts_[u].emptiness = ending == Ending::Some ? 1 : 2;
       if (ending == Ending::None) continue;
       const std::string* rest = nullable(u) ? &kNoText : witnesses_.find(*this, u);
       if (rest != nullptr || settles(u)) {
         facts_[u].emptiness = 1;
-        std::string text{static_cast<char>(a_byte_of(maps_[row.map], c))};
-        for (std::size_t k = i;; k = parent[k]) {  // everything on the way can end too
-          facts_[queue[k]].emptiness = 1;
-          if (k == 0) break;
-          text.push_back(static_cast<char>(over[k]));
+        mark(i);
+        if (rest != nullptr) {
+          const std::vector<std::uint8_t> way = search.way(i);
+          std::string text(way.begin(), way.end());
+          text.push_back(static_cast<char>(a_byte_of(maps_[row.map], c)));
+          witnesses_.keep(text + *rest);
         }
-        std::ranges::reverse(text);
-        if (rest != nullptr) witnesses_.keep(text + *rest);
         return false;
       }
-      if (queue.size() > states || lists_.size() > most_operands) return std::nullopt;
-      if (expanded < kBestFirst)
-        open.emplace(least.of(u), kNone - static_cast<std::uint32_t>(queue.size()));
-      queue.push_back(u);
-      parent.push_back(static_cast<std::uint32_t>(i));
-      over.push_back(a_byte_of(maps_[row.map], c));
-      done.push_back(false);
+      if (search.size() > states || lists_.size() > most_operands) return std::nullopt;
+      search.add(u, i, a_byte_of(maps_[row.map], c));
     }
   }
-  for (const Term u : queue) facts_[u].emptiness = 2;
+  for (const Term u : search.terms()) facts_[u].emptiness = 2;
   return true;
 }
 

@@ -216,8 +216,12 @@ class TermStore {
   std::optional<AllBut> all_but(Term t);
   // Whether t is json(x & ~u)·tail so, x any other term.
   std::optional<AllBut> all_but_of_some(Term t);
+  // One character of json(any text).
+  Term any_json_character() { return json_char(false); }
   // json(any text)·tail.
-  Term any_json_then(Term tail) { return concat(repeat(json_char(false), 0, kUnbounded), tail); }
+  Term any_json_then(Term tail) {
+    return concat(repeat(any_json_character(), 0, kUnbounded), tail);
+  }
 
   // For Keys terms: operands() are edges (byte, residual), sorted; no escape is under way.
   bool between_key_characters(Term t) const {

@@ -61,9 +61,7 @@ constexpr std::uint64_t kOftenEmptied = 8;
 // About how many bits tell the residuals of a term apart.
 class Weights {
  public:
-  explicit Weights(TermStore& store)
-      : store_(store),
-        json_character_(store.node(store.node(store.any_json_then(store.byte('"'))).a).a) {}
+  explicit Weights(TermStore& store) : store_(store), json_character_(store.any_json_character()) {}
   // Whether counts have many residuals of one text, since it may be read in many ways.
   bool is_entangled(Term t) { return of(t) >= kHard; }
   // Whether the operands of some intersection have many residuals together that none has alone.

@@ -53,7 +53,7 @@ MAX_BLANKS = 600_000_000
 """Squares of runs of blank lines: Lark's lexer goes over each as many times as it is long."""
 
 MAX_ITEMS = 125_000_000
-"""Cubes of rules' lengths, some tenths of a microsecond each in Lark's analysis."""
+"""Cubes of rules' lengths, some hundredths of a microsecond each in Lark's analysis."""
 
 MAX_TEMPLATES = 2_000
 """Templates with different arguments."""
