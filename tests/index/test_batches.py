@@ -263,6 +263,7 @@ def run(code: str) -> None:
     subprocess.run([sys.executable, "-c", _PROGRAM + code], check=True, timeout=60)
 
 
+@pytest.mark.forks
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_has_threads_of_its_own() -> None:
     run(

@@ -88,6 +88,7 @@ print("ends", flush=True)
 """
 
 
+@pytest.mark.forks
 @pytest.mark.skipif(not hasattr(sys.modules["os"], "fork"), reason="no fork here")
 def test_a_child_does_not_wait_for_its_parents_threads() -> None:
     done = subprocess.run(
