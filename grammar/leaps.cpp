@@ -43,7 +43,7 @@ std::optional<Term> TermStore::leap(Term t, std::string_view text) {
 std::optional<Term> TermStore::leap_bytewise(Term t, std::string_view text) {
   for (std::size_t i = 0; i < text.size() && t != kNothing; ++i) {
     if (i > 0 && (nullable(t) || has(t, kFirstCall))) return std::nullopt;
-    t = step(t, static_cast<unsigned char>(text[i]));
+    t = step_lazily(t, static_cast<unsigned char>(text[i]));
   }
   return t;
 }
