@@ -379,9 +379,10 @@ class Matcher:
     def fill_mask(self, out: NDArray[np.int32], row: int = 0) -> None:
         """Writes the mask of allowed tokens into `out` of shape (W,), or row `row` of (B, W), W
         being ceil(V / 32); int32, CPU memory, contiguous rows, writable. VocabularyError otherwise.
+        A NumPy array, a PyTorch tensor, or anything else with buffers or DLPack.
 
         Token i is bit i % 32 of word i // 32. After the end the mask is empty. 0.3 us when the
-        state was visited before, a few us when not."""
+        state was visited before (0.8 into a tensor), a few us when not."""
     def mask(self) -> NDArray[np.int32]:
         """The mask in a new array of shape (ceil(V / 32),)."""
     def accept(self, token_id: int) -> bool:

@@ -209,6 +209,13 @@ State Constraint::accept(State state, std::uint32_t token) {
   return next;
 }
 
+std::optional<State> Constraint::find_step(State state, std::uint32_t token) {
+  if (token >= index_->mask_bits()) return std::nullopt;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  const State* const known = lock ? steps_.find(state, token) : nullptr;
+  return known ? std::optional(*known) : std::nullopt;
+}
+
 // Where a token leads that may be text, a letter of its own, or the end, and more than one of them
 // at once.
 State Constraint::take(State state, std::uint32_t token) {
@@ -382,6 +389,18 @@ bool Matcher::take(State next, std::uint32_t token, std::string_view text) {
   states_.push_back(next);
   if (origin_->has_captures()) read_.push_back({token, std::string(text)});
   return true;
+}
+
+bool Matcher::fill_known(std::uint32_t* out) {
+  if (is_finished()) return false;
+  const std::shared_ptr<const FinishedMask> mask = constraint_->find_mask(state());
+  if (mask) mask->write({out, constraint_->index().mask_words()});
+  return mask != nullptr;
+}
+
+std::optional<bool> Matcher::accept_known(std::uint32_t token) {
+  const std::optional<State> next = constraint_->find_step(state(), token);
+  return next ? std::optional(take(*next, token, {})) : std::nullopt;
 }
 
 std::vector<Captured> Matcher::captures() {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,6 +62,8 @@ class Constraint {
   // The mask, made when it isn't kept.
   std::shared_ptr<const FinishedMask> mask(State state);
   State accept(State state, std::uint32_t token);
+  // Where a step led that was taken before; never waits for another one.
+  std::optional<State> find_step(State state, std::uint32_t token);
   State accept_bytes(State state, std::string_view text);
   bool is_complete(State state);
   std::string forced_bytes(State state);
@@ -155,7 +158,12 @@ class Matcher {
   Constraint& constraint() { return *constraint_; }
   std::shared_ptr<Constraint> share_constraint() const { return constraint_; }
   void fill(std::uint32_t* out) { constraint_->fill(state(), out); }
+  // Whether the mask was there and has been written. Never waits: for who has a lock that takes
+  // longer to give up.
+  bool fill_known(std::uint32_t* out);
   bool accept(std::uint32_t token) { return take(constraint_->accept(state(), token), token, {}); }
+  // As fill_known(); nothing when it has to be found out.
+  std::optional<bool> accept_known(std::uint32_t token);
   bool accept_bytes(std::string_view text) {
     return take(constraint_->accept_bytes(state(), text), kNone, text);
   }

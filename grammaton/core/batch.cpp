@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cstdlib>
+#include <optional>
 
 #include "grammaton/core/mask_buffer.hpp"
 #include "grammaton/core/without_gil.hpp"
@@ -31,7 +32,8 @@ std::size_t thread_count(const std::optional<std::int64_t>& threads) {
   return static_cast<std::size_t>(*threads);
 }
 
-Batch read_rows(const nb::sequence& matchers, const nb::object& out, MaskBuffer& buffer) {
+Batch read_rows(const nb::sequence& matchers, const nb::object& out,
+                std::optional<MaskBuffer>& buffer) {
   Batch batch;
   const std::size_t count = nb::len(matchers);
   batch.rows.reserve(count);
@@ -49,17 +51,18 @@ Batch read_rows(const nb::sequence& matchers, const nb::object& out, MaskBuffer&
     const std::size_t wanted = matcher->constraint().index().mask_words();
     if (batch.rows.empty()) {
       words = wanted;
-      buffer = mask_buffer(out, words);
-      if (buffer.array.ndim() != 2) {
+      buffer.emplace(out, words);
+      if (buffer->is_single()) {
         throw VocabularyFault("fill_masks takes a mask buffer of shape (B, " +
                               std::to_string(words) + "), one row a matcher, not (" +
                               std::to_string(words) + ",)");
       }
-      if (buffer.rows != count) {
-        throw VocabularyFault("the mask buffer has " + std::to_string(buffer.rows) + " rows for " +
-                              std::to_string(count) + " matchers; out[:n] is the first n rows");
+      if (buffer->rows() != count) {
+        throw VocabularyFault("the mask buffer has " + std::to_string(buffer->rows()) +
+                              " rows for " + std::to_string(count) +
+                              " matchers; out[:n] is the first n rows");
       }
-      if (count > 1 && std::abs(buffer.stride) < static_cast<std::int64_t>(words))
+      if (count > 1 && std::abs(buffer->stride()) < static_cast<std::int64_t>(words))
         throw VocabularyFault("the rows of the mask buffer lie over one another");
     } else if (wanted != words) {
       throw VocabularyFault("row " + std::to_string(i) + ": masks of this matcher have " +
@@ -67,7 +70,8 @@ Batch read_rows(const nb::sequence& matchers, const nb::object& out, MaskBuffer&
                             std::to_string(batch.numbers.front()) + " have " +
                             std::to_string(words) + "; a batch has logits of one size");
     }
-    batch.rows.push_back({matcher->share_constraint(), matcher->state(), buffer.row(i), false, {}});
+    batch.rows.push_back(
+        {matcher->share_constraint(), matcher->state(), buffer->row(i), false, {}});
     batch.numbers.push_back(i);
   }
   return batch;
@@ -116,7 +120,7 @@ void bind_batch(nb::module_& m) {
       [](const nb::sequence& matchers, const nb::object& out,
          const std::optional<std::int64_t>& threads, bool changed_only) {
         const std::size_t most = thread_count(threads);
-        MaskBuffer buffer;
+        std::optional<MaskBuffer> buffer;
         Batch batch = read_rows(matchers, out, buffer);
         {
           const WithoutGil release;

@@ -151,13 +151,14 @@ void bind_index(nb::module_& m) {
       .def(
           "fill_mask",
           [](Matcher& self, const nb::object& out, std::int64_t row) {
-            const MaskBuffer buffer = mask_buffer(out, self.constraint().index().mask_words());
-            if (row < 0 || static_cast<std::uint64_t>(row) >= buffer.rows) {
+            const MaskBuffer buffer(out, self.constraint().index().mask_words());
+            if (row < 0 || static_cast<std::uint64_t>(row) >= buffer.rows()) {
               throw VocabularyFault("row " + std::to_string(row) +
                                     " is out of range; the mask buffer has " +
-                                    std::to_string(buffer.rows) + " rows");
+                                    std::to_string(buffer.rows()) + " rows");
             }
             std::uint32_t* words = buffer.row(static_cast<std::size_t>(row));
+            if (self.fill_known(words)) return;
             const WithoutGil release;
             self.fill(words);
           },
@@ -209,6 +210,7 @@ void bind_index(nb::module_& m) {
           "accept",
           [](Matcher& self, std::int64_t token_id) {
             const std::uint32_t token = token_of(token_id);
+            if (const std::optional<bool> known = self.accept_known(token)) return *known;
             const WithoutGil release;
             return self.accept(token);
           },
