@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -118,6 +119,16 @@ class Digest {
   std::uint64_t state_ = 1;
 };
 
+// As Python's calls do it: what is known is asked for first, which waits for nobody.
+void fill(Matcher& matcher, std::vector<std::uint32_t>& mask) {
+  if (!matcher.fill_known(mask.data())) matcher.fill(mask.data());
+}
+
+bool accept(Matcher& matcher, std::uint32_t token) {
+  const std::optional<bool> known = matcher.accept_known(token);
+  return known ? *known : matcher.accept(token);
+}
+
 std::uint64_t run_script(const std::shared_ptr<Constraint>& constraint, std::uint64_t seed,
                          std::size_t steps) {
   std::mt19937_64 random(seed);
@@ -126,7 +137,7 @@ std::uint64_t run_script(const std::shared_ptr<Constraint>& constraint, std::uin
   Digest seen;
   std::vector<std::uint32_t> mask(constraint->index().mask_words());
   for (std::size_t step = 0; step < steps; ++step) {
-    matcher.fill(mask.data());
+    fill(matcher, mask);
     for (const std::uint32_t word : mask) seen.add(word);
     const std::vector<std::uint32_t> ids = allowed(mask);
     if (ids.empty()) {
@@ -153,10 +164,10 @@ std::uint64_t run_script(const std::shared_ptr<Constraint>& constraint, std::uin
         seen.add(matcher.forced_tokens().size());
         break;
       case 5:
-        seen.add(matcher.accept(static_cast<std::uint32_t>(random() % mask.size() * 32)) ? 1 : 0);
+        seen.add(accept(matcher, static_cast<std::uint32_t>(random() % mask.size() * 32)) ? 1 : 0);
         break;
       default:
-        seen.add(matcher.accept(ids[random() % ids.size()]) ? 1 : 0);
+        seen.add(accept(matcher, ids[random() % ids.size()]) ? 1 : 0);
     }
   }
   return seen.value();
