@@ -189,21 +189,22 @@ Row TermStore::compute_row(Term t) {
       return raw_row(n.a);
     case Kind::Concat: {
       if (const Term as_trie = as_keys(t); as_trie != kNothing) return raw_row(as_trie);
+      const Row head = raw_row(n.a);
+      if (!nullable(n.a)) {
+        std::vector<Term> targets(head.classes, kNothing);
+        for (unsigned c = 1; c < targets.size(); ++c) targets[c] = concat(target(head, c), n.b);
+        return map_row(head, targets);
+      }
       // The spine is followed in a loop: a long run of optional parts must not recurse.
-      std::vector<std::pair<Row, Term>> pieces;
-      Term rest = t;
+      std::vector<std::pair<Row, Term>> pieces{{head, n.b}};
+      Term rest = n.b;
       while (nodes_[rest].kind == Kind::Concat) {
         const Node link = nodes_[rest];
         pieces.emplace_back(raw_row(link.a), link.b);
         rest = nullable(link.a) ? link.b : kNothing;
       }
       if (rest != kNothing) pieces.emplace_back(raw_row(rest), kEmpty);
-      if (pieces.size() > 1) return union_row(pieces);
-      std::vector<Term> targets(pieces[0].first.classes, kNothing);
-      for (unsigned c = 1; c < targets.size(); ++c) {
-        targets[c] = concat(target(pieces[0].first, c), pieces[0].second);
-      }
-      return map_row(pieces[0].first, targets);
+      return union_row(pieces);
     }
     case Kind::Union: {
       const std::vector<Term> items(list(n.a).begin(), list(n.a).end());
@@ -276,15 +277,17 @@ Row TermStore::raw_row(Term t) {
 
 void TermStore::fill_row(Term t) {
   const Row raw = raw_row(t);
-  std::vector<Term> targets(raw.classes, kNothing);
-  bool changed = false;
+  std::vector<Term> targets;  // none as long as they are those of the raw row
   for (unsigned c = 1; c < raw.classes; ++c) {
     const Term u = target(raw, c);
-    const bool empty = has(u, kMaybeEmpty) && is_empty(u);
-    targets[c] = empty ? kNothing : u;
-    changed = changed || empty;
+    if (!has(u, kMaybeEmpty) || !is_empty(u)) continue;
+    if (targets.empty()) {
+      const auto first = targets_.begin() + raw.targets;
+      targets.assign(first, first + raw.classes);
+    }
+    targets[c] = kNothing;
   }
-  const Row row = changed ? map_row(raw, targets) : raw;
+  const Row row = targets.empty() ? raw : map_row(raw, targets);
   facts_[t].row = row;
 }
 

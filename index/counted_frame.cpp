@@ -10,6 +10,7 @@
 // constraint, as those of frames with calls do (recursive_frame.cpp). Without it each count would
 // be put together anew from the masks of all places where an item may begin.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "index/item_automaton.hpp"
@@ -50,24 +51,22 @@ const Walker::Counted* Walker::counted_form(Term t) {
 }
 
 Walker::Counted Walker::find_counted(Term t) {
-  std::vector<Term> parts;
+  std::array<Term, kLongestPrefix> parts{};
   std::size_t at = 0;  // of the repetition
   Term after = kNone;  // what follows it
-  for (Term left = t; parts.size() < kLongestPrefix;) {
+  Term left = t;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     const Node n = store_.node(left);
     const bool last = n.kind != Kind::Concat;
     const Term part = last ? left : n.a;
     const Node p = store_.node(part);
     const bool many = p.kind == Kind::Repeat && p.c > 1;
     if (p.kind == Kind::Repeat && (many || after == kNone)) {
-      at = parts.size();
+      at = i;
       after = last ? kEmpty : n.b;
     }
-    if (last || many || store_.has(part, kHasCall)) {
-      parts.push_back(part);
-      break;
-    }
-    parts.push_back(part);
+    parts[i] = part;
+    if (last || many || store_.has(part, kHasCall)) break;
     left = n.b;
   }
   if (after == kNone) return {};
