@@ -395,7 +395,8 @@ constexpr std::uint64_t kDiveOperands = 20'000;
 bool TermStore::dive(Term t, unsigned byte, std::size_t& budget) {
   const std::uint64_t most_operands = operands_ + kDiveOperands;
   std::vector<Term> passed;
-  for (; budget > 0 && operands_ < most_operands && t != kNothing && facts_[t].emptiness != 2; --budget) {
+  for (; budget > 0 && operands_ < most_operands && t != kNothing && facts_[t].emptiness != 2;
+       --budget) {
     if (nullable(t) || facts_[t].emptiness == 1 || !has(t, kMaybeEmpty)) {
       for (const Term u : passed) facts_[u].emptiness = 1;
       return true;
