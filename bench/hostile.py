@@ -240,6 +240,10 @@ HOSTILE: dict[str, Callable[[], Grammar]] = {
         pattern="\\s+(?:-{8,110}-x+(?:[A-Z]|[a-f]é+){3,131}|(?:ab|a|b)){2,138}", maxLength=17
     ),
     "a format and a length, JSON": _string(format="idn-hostname", maxLength=60),
+    "a format of many letters, JSON": _string(format="idn-hostname"),
+    "rounds of no text that look ahead": _regex("(?:(?:.|(?:(?:foo){0,1}|éa)|é(?=[A-Z]))){0,120}"),
+    "rounds of a few": _regex("(?:[^a]{1,9}){8,9}字+"),
+    "letters up to a word's": _regex(r"\Sé[^a]{1,40}\w"),
     "a format and no more, JSON": _string(format="idn-email", minLength=250),
     "multiples within bounds, JSON": lambda: Grammar.from_json_schema(
         {"type": "integer", "multipleOf": 256, "minimum": 1, "maximum": 1_000_000}

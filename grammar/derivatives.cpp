@@ -390,11 +390,16 @@ std::uint8_t a_byte_of(const ClassMap& map, unsigned cls) {
 
 }  // namespace
 
+// Operands of unions that one dive may join: what grows along it is no short cut.
+constexpr std::uint64_t kDiveOperands = 20'000;
+
 // Whether a term ends after some of one letter: lengths that three counts agree on are a thousand
 // characters apart, and one residual of each term on the way is enough to see it.
 bool TermStore::dive(Term t, unsigned byte, std::size_t& budget) {
+  const std::uint64_t most_operands = operands_ + kDiveOperands;
   std::vector<Term> passed;
-  for (; budget > 0 && t != kNothing && facts_[t].emptiness != 2; --budget) {
+  for (; budget > 0 && operands_ < most_operands && t != kNothing && facts_[t].emptiness != 2;
+       --budget) {
     if (nullable(t) || facts_[t].emptiness == 1 || !has(t, kMaybeEmpty)) {
       for (const Term u : passed) facts_[u].emptiness = 1;
       return true;
@@ -433,6 +438,10 @@ std::optional<bool> TermStore::search_empty(Term start, std::size_t states) {
         mark(k);
         return false;
       }
+      // From where it began: most of what it has come to stands inside characters.
+      const Search found = search_by_characters(start, states / 4);
+      if (found == Search::Ends || found == Search::Empty) return found == Search::Empty;
+      by_characters = found != Search::InVain;
     }
     const std::size_t i = search.next();
     if (before >= kDive && by_characters) {  // it is harder than most

@@ -41,7 +41,12 @@ bool stands_for_itself(unsigned byte) { return byte >= 0x20 && byte != '"' && by
 }  // namespace
 
 Term TermStore::step_lazily(Term t, unsigned byte) {
-  if (facts_[t].row.map != kNone || !has(t, kMaybeEmpty) || has(t, kStepwise)) return step(t, byte);
+  return has(t, kMaybeEmpty) ? step_once(t, byte) : step(t, byte);
+}
+
+Term TermStore::step_once(Term t, unsigned byte) {
+  if (facts_[t].row.map != kNone || has(t, kStepwise) || !(has(t, kMaybeEmpty) || is_composed(t)))
+    return step(t, byte);
   const LazyRow row = lazy_row(t);
   const std::size_t at = row.targets + maps_[row.map].of[byte];
   if (lazy_targets_[at] == kNone) {
@@ -204,7 +209,7 @@ Term TermStore::residual(Term t, unsigned byte) {
     }
     case Kind::Json:
       if (byte == '\\') return step_raw(t, byte);
-      return stands_for_itself(byte) ? json(step_lazily(n.a, byte)) : kNothing;
+      return stands_for_itself(byte) ? json(step_once(n.a, byte)) : kNothing;
     default:
       return raw_complement(residual(n.a, byte));
   }

@@ -169,6 +169,8 @@ class TermStore {
   }
   // step(), but of what may be empty only the residual that is asked for is made (lazy_steps.cpp).
   Term step_lazily(Term t, unsigned byte);
+  // The same of any term: where few bytes of each are asked for.
+  Term step_once(Term t, unsigned byte);
   // step() over the bytes of a character beyond ASCII, without a look at what stands inside it.
   Term step_character(Term t, std::string_view character);
   // The bytes of its row, or more where that is not made and the term may be empty.

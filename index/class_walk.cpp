@@ -52,10 +52,10 @@ std::shared_ptr<FrameMask> Walker::study_by_class(const ClassTrie& classes, Term
       count_nodes(stats_.study_nodes);
       Term next = at.term;
       if (edge.symbol < ClassTrie::kClass) {
-        next = store_.step_lazily(next, edge.symbol);
+        next = store_.step_once(next, edge.symbol);
       } else {
         for (const char c : classes.classes().representative(edge.symbol - ClassTrie::kClass)) {
-          next = store_.step_lazily(next, static_cast<unsigned char>(c));
+          next = store_.step_once(next, static_cast<unsigned char>(c));
           if (next == kNothing) break;
         }
       }
@@ -79,7 +79,7 @@ std::shared_ptr<FrameMask> Walker::study_by_class(const ClassTrie& classes, Term
     Remainders remainders(index_.trie(), bits.data(), false, rests);
     for (const Visit& exit : exits) {
       const auto goes_on = [&](unsigned byte) {
-        return store_.step_lazily(exit.term, byte) != kNothing;
+        return store_.step_once(exit.term, byte) != kNothing;
       };
       for (const std::uint32_t place : classes.places(exit.node))
         remainders.add_exit(place, goes_on, 0);

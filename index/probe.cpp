@@ -6,6 +6,8 @@
 // look so, by the counts that stand behind something unbounded, are tried when a constraint is
 // made: the mask at their beginning and some more along a text of them. One that takes more than
 // max_mask_work is an error there, rather than a server that stands still in mid-generation.
+// Such a term is also followed along a text that leaves as much of it as any, since one of tokens
+// alone may miss what grows. Strings of JSON that look hard are tried wherever they stand.
 //
 // Costs: 3 us for most schemas, with no intersections and no runs of more than characters; a look
 // at each rule with them; some masks of those that look hard, which are kept.
@@ -15,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -48,6 +51,33 @@ constexpr std::size_t kTokens = 3;      // that are taken of each
 // More of them where the last mask took so much of what it may: it may grow along a text.
 constexpr std::size_t kMostTokens = 12;
 constexpr std::uint64_t kGrowing = 4;
+// A text that leaves much of a term: characters of it, and the most masks along it. Masks that are
+// the first of their kind make what later ones share, as the classes of characters.
+constexpr unsigned kGrown = 16;
+constexpr unsigned kGrownMasks = 8;
+constexpr unsigned kFirstOfKind = 2;
+// One is taken after each of the first steps, where there is so much more of the term than at the
+// last, or after so many more.
+constexpr unsigned kFirstSteps = 3;
+constexpr std::size_t kGrowth = 2;
+constexpr unsigned kStepsBetween = 4;
+// What is left of a term is counted as far as that, so deep.
+constexpr std::size_t kBroadest = 4000;
+constexpr unsigned kDeepestLook = 40;
+// Of a term of fewer parts little can grow.
+constexpr std::size_t kManyParts = 100;
+// Sets of characters of so many ranges are wide, and so many of them are as hard as any count: the
+// names of hosts have twenty, one for each kind of letter.
+constexpr std::size_t kWideRanges = 32;
+constexpr std::size_t kManyWide = 8;
+// Runs so long may each have come to a place of its own.
+constexpr std::uint32_t kLongRun = 16;
+constexpr double kVeryHard = kHard + 2;  // one long run is not enough
+constexpr double kCounted = 5;
+// Strings that are looked at, the parts of each, and what the first mask of one may take.
+constexpr std::size_t kMostStrings = 64;
+constexpr std::size_t kMostParts = 2000;
+constexpr std::uint64_t kStringTimes = 8;
 // Terms that are nested so deep are as hard as any: steps go down all the way.
 constexpr std::uint16_t kHigh = 100;
 // The first mask of each is made once, here, and kept: so it may take more. What it takes long for,
@@ -64,6 +94,14 @@ class Weights {
   explicit Weights(TermStore& store) : store_(store), json_character_(store.any_json_character()) {}
   // Whether counts have many residuals of one text, since it may be read in many ways.
   bool is_entangled(Term t) { return of(t) >= kHard; }
+  // Whether they have very many; `begun`: what it follows may end anywhere.
+  bool is_very_entangled(Term t, bool begun) { return of(t, begun) >= kVeryHard; }
+  // Whether some counts have a say, so that what later masks share takes long to make.
+  bool is_counted(Term t) { return of(t) >= kCounted; }
+  bool is_any_text(Term t) const {
+    const Node& n = store_.node(t);
+    return n.kind == Kind::Repeat && n.a == json_character_ && n.c == kUnbounded;
+  }
   // Whether the operands of some intersection have many residuals together that none has alone.
   bool is_hard(Term t) {
     const auto [found, fresh] = hard_.try_emplace(t, false);
@@ -198,15 +236,106 @@ class Weights {
   std::size_t looked_ = 0;
 };
 
-// Whether there are runs of what is more than a character.
-bool has_counts(const TermStore& store) {
-  for (Term t = 0; t < store.size(); ++t) {
+// What is in a store, or in a term.
+struct Contents {
+  std::size_t parts = 0;
+  std::size_t wide = 0;  // sets of characters
+  std::size_t runs = 0;  // long ones
+  bool counts = false;   // runs of what is more than a character
+  bool lifted = false;   // strings of JSON
+  bool may_be_many() const { return wide >= kManyWide || runs > 0; }
+
+  void add(const TermStore& store, Term t) {
+    ++parts;
     const Node& n = store.node(t);
-    if (n.kind != Kind::Repeat || n.c == kUnbounded || n.c < kFewPlaces) continue;
+    lifted = lifted || n.kind == Kind::Json;
+    if (n.kind == Kind::Chars && store.code_ranges(t).size() >= kWideRanges) ++wide;
+    if (n.kind != Kind::Repeat || n.c == kUnbounded) return;
+    if (n.c >= kLongRun) ++runs;
     const Kind item = store.node(n.a).kind;
-    if (item != Kind::Bytes && item != Kind::Chars && !store.has(n.a, kHasCall)) return true;
+    counts = counts || (n.c >= kFewPlaces && item != Kind::Bytes && item != Kind::Chars &&
+                        !store.has(n.a, kHasCall));
   }
-  return false;
+};
+
+Contents contents_of_all(const TermStore& store) {
+  Contents all;
+  for (Term t = 0; t < store.size(); ++t) all.add(store, t);
+  return all;
+}
+
+Contents contents_of(const TermStore& store, Term t) {
+  Contents found;
+  std::vector<Term> parts{t};
+  std::unordered_set<Term> seen{t};
+  const auto enter = [&](Term part) {
+    if (seen.insert(part).second) parts.push_back(part);
+  };
+  for (std::size_t i = 0; i < parts.size() && i < kMostParts; ++i) {
+    found.add(store, parts[i]);
+    const Node& n = store.node(parts[i]);
+    switch (n.kind) {
+      case Kind::Concat:
+        enter(n.a);
+        enter(n.b);
+        break;
+      case Kind::Union:
+      case Kind::Intersect:
+        for (const Term operand : store.operands(parts[i])) enter(operand);
+        break;
+      case Kind::Complement:
+      case Kind::Repeat:
+      case Kind::Json:
+        enter(n.a);
+        break;
+      default:
+        break;
+    }
+  }
+  return found;
+}
+
+// Strings of JSON that look hard, by what they are made of.
+std::vector<Term> hard_strings(const TermStore& store, const Contents& all, Weights& weights) {
+  std::vector<Term> found;
+  std::size_t looked = 0;
+  const auto end = static_cast<Term>(store.size());
+  for (Term t = 0; t < end && looked < kMostStrings; ++t) {
+    const Node whole = store.node(t);
+    if (whole.kind != Kind::Concat || store.has(t, kHasCall)) continue;
+    // A text that is found anywhere stands behind any others, which need no lift of their own.
+    const bool begun = weights.is_any_text(whole.a) && store.node(whole.b).kind == Kind::Concat;
+    const Term inner = begun ? store.node(whole.b).a : whole.a;
+    const Node& head = store.node(inner);
+    if (head.kind != Kind::Json || head.b != 0 || head.c != 0) continue;
+    ++looked;
+    const bool wide = all.wide >= kManyWide && contents_of(store, inner).wide >= kManyWide;
+    if (wide || (begun && weights.is_very_entangled(inner, begun))) found.push_back(t);
+  }
+  return found;
+}
+
+// How many things are left to be said of a term next, more or less.
+std::size_t breadth(const TermStore& store, Term t, std::size_t& budget, unsigned depth = 0) {
+  if (budget == 0 || depth == kDeepestLook) return 1;
+  --budget;
+  const Node& n = store.node(t);
+  switch (n.kind) {
+    case Kind::Concat:
+    case Kind::Complement:
+    case Kind::Repeat:
+    case Kind::Json:
+      return breadth(store, n.a, budget, depth + 1);
+    case Kind::Union:
+    case Kind::Intersect: {
+      std::size_t sum = 0;
+      for (const Term operand : store.operands(t))
+        sum += breadth(store, operand, budget, depth + 1);
+      return sum;
+    }
+    default:
+      return 1;
+  }
 }
 
 }  // namespace
@@ -291,9 +420,49 @@ std::string_view Walker::some_token(const FinishedMask& mask, bool longest) {
   return best;
 }
 
+// What is left of a term after the character that leaves the most, and how much that is.
+std::pair<Term, std::size_t> Walker::grown(Term t) {
+  const CharacterClasses* const known = known_classes_.of(store_, t);
+  if (known == nullptr) return {kNothing, 0};
+  const CharacterClasses classes = *known;  // what is asked on the way may replace it
+  std::pair<Term, std::size_t> most{kNothing, 0};
+  for (unsigned cls = 0; cls < classes.count(); ++cls) {
+    machine_.begin_step();
+    Term next = t;
+    for (const char c : classes.representative(cls)) {
+      next = store_.step_lazily(next, static_cast<unsigned char>(c));
+      if (next == kNothing) break;
+    }
+    std::size_t budget = kBroadest;
+    if (next == kNothing || classes.representative(cls) == "\\") continue;
+    const std::size_t size = breadth(store_, next, budget);
+    if (size > most.second) most = {next, size};
+  }
+  return most;
+}
+
+void Walker::try_growing(Term t, const std::string& where, const std::string& part,
+                         std::uint64_t end) {
+  std::size_t size = 1;
+  unsigned masks = 0;
+  unsigned over = 0;
+  for (unsigned step = 1; step <= kGrown && masks < kGrownMasks && work() < end; ++step) {
+    const auto [next, left] = grown(t);
+    if (next == kNothing) return;
+    t = next;
+    if (step > kFirstSteps && left < size * kGrowth && step % kStepsBetween != 0) continue;
+    size = left;
+    ++masks;
+    const std::uint64_t before = work();
+    mask_within_bound(machine_.start(t), where, over < kFirstOfKind ? kFirstTimes : 1, part);
+    if (work() - before > limits_.max_mask_work) ++over;
+  }
+}
+
 void Walker::probe(Term start) {
   if (store_.restricted() || limits_.max_mask_work == 0) return;
-  if (!store_.has_algebra() && !has_counts(store_)) return;
+  const Contents all = contents_of_all(store_);
+  if (!store_.has_algebra() && !all.counts && !all.may_be_many()) return;
   Weights weights(store_);
   struct Hard {
     Term term;
@@ -325,7 +494,22 @@ void Walker::probe(Term start) {
       state = after(state, token);
     }
   }
+  alone_ = true;
+  if (all.may_be_many()) {
+    for (const Term t : hard_strings(store_, all, weights)) {
+      if (work() > end) break;
+      mask_within_bound(machine_.start(t), "in a string", kStringTimes);
+      try_growing(t, "in a string", "", end);
+    }
+  }
   alone_ = false;
+  if (!store_.has(start, kHasCall) && work() < end) {
+    const Contents contents = contents_of(store_, start);
+    // What is put together of many, or of what is counted.
+    if (store_.has(start, kMaybeEmpty) ? contents.parts > kManyParts
+                                       : !contents.lifted && weights.is_counted(start))
+      try_growing(start, "at the beginning", "", end);
+  }
 }
 
 }  // namespace grammaton

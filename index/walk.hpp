@@ -348,6 +348,8 @@ class Walker {
   FinishedMask mask_within_bound(State state, const std::string& where, std::uint64_t times = 1,
                                  const std::string& part = {});
   State after(State state, std::string_view text);
+  std::pair<Term, std::size_t> grown(Term t);
+  void try_growing(Term t, const std::string& where, const std::string& part, std::uint64_t end);
   std::string_view some_token(const FinishedMask& mask, bool longest);
   Groups& groups_at(std::size_t level);
 

@@ -35,6 +35,8 @@ from grammaton.grammar.regex.nodes import (
     Repeat,
     cat,
     looks_behind,
+    not_empty,
+    takes_nothing,
 )
 
 if TYPE_CHECKING:
@@ -82,21 +84,25 @@ def repeat_before(lowering: Lowering, node: Repeat, tail: Tail) -> Tail:
             node,
         )
     result = tail if loop is None or node.max is not None else loop.star(tail)
-    for _ in range(0 if node.max is None else node.max - node.min):
-        following = lowering.union([tail, _copy(lowering, node, result)])
+    # A round of no text adds nothing to fewer rounds, which each of these has beside it anyway:
+    # written out, it would be one more way to read every text of every round after it.
+    least = 0 if takes_nothing(node.body) else node.min
+    some = not_empty(node.body)
+    for _ in range(0 if node.max is None else node.max - least):
+        following = lowering.union([tail, _copy(lowering, node, some, result)])
         if following == result:
             break
         result = following
-    for _ in range(node.min):
-        following = _copy(lowering, node, result)
+    for _ in range(least):
+        following = _copy(lowering, node, node.body, result)
         if following == result:
             break
         result = following
     return result
 
 
-def _copy(lowering: Lowering, node: Repeat, tail: Tail) -> Tail:
-    """The body once, and a tail; a copy of it more in the count of the pattern's."""
+def _copy(lowering: Lowering, node: Repeat, body: Node, tail: Tail) -> Tail:
+    """The body of a repetition once, and a tail; a copy more in the count of the pattern's."""
     lowering.copies += 1
     if lowering.copies > MAX_COPIES:
         raise lowering.error(
@@ -104,7 +110,7 @@ def _copy(lowering: Lowering, node: Repeat, tail: Tail) -> Tail:
             "supported here; a repetition without end is",
             node,
         )
-    return lowering.before(node.body, tail)
+    return lowering.before(body, tail)
 
 
 def _tempered(lowering: Lowering, node: Repeat, tail: Tail) -> Tail | None:

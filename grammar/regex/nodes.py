@@ -163,6 +163,28 @@ def length(node: Node) -> tuple[int, int | None]:
     return 0, 0
 
 
+def takes_nothing(node: Node) -> bool:
+    """Whether the node is seen to match no text at all wherever it stands."""
+    if isinstance(node, Cat):
+        return all(takes_nothing(part) for part in node.parts)
+    if isinstance(node, Alt):
+        return any(takes_nothing(branch) for branch in node.branches)
+    if isinstance(node, Repeat):
+        return node.min == 0 or takes_nothing(node.body)
+    return isinstance(node, Empty)
+
+
+def not_empty(node: Node) -> Node:
+    """The node without some of its ways to match no text at all; it matches every other text as
+    before."""
+    if isinstance(node, Alt):
+        branches = [not_empty(branch) for branch in node.branches if length(branch)[1] != 0]
+        return alt(branches) if branches else node
+    if isinstance(node, Repeat) and node.max != 0 and (node.min <= 1 or takes_nothing(node.body)):
+        return repeat(not_empty(node.body), 1, node.max)
+    return node
+
+
 def plain(node: Node) -> Node:
     """The node without its assertions and atomic groups: it matches what the node does, or more."""
     if not node.asserts:
