@@ -9,6 +9,9 @@
 // Such a term is also followed along a text that leaves as much of it as any, since one of tokens
 // alone may miss what grows. Strings of JSON that look hard are tried wherever they stand.
 //
+// A vocabulary remembers what was tried along a text, which takes ten times as long as to find out
+// that it need not be tried again.
+//
 // Costs: 3 us for most schemas, with no intersections and no runs of more than characters; a look
 // at each rule with them; some masks of those that look hard, which are kept.
 #include <algorithm>
@@ -441,6 +444,16 @@ std::pair<Term, std::size_t> Walker::grown(Term t) {
   return most;
 }
 
+// A term under the bounds that a try may meet.
+Hash128 Walker::try_of(Term t) const {
+  Hash128 hash = store_.node(t).hash;
+  for (const std::uint64_t bound :
+       {limits_.max_terms, limits_.max_step_terms, limits_.max_frames, limits_.max_step_links,
+        limits_.max_walk_nodes, limits_.max_mask_work, limits_.mask_cache_bytes})
+    hash.add(bound);
+  return hash;
+}
+
 void Walker::try_growing(Term t, const std::string& where, const std::string& part,
                          std::uint64_t end) {
   std::size_t size = 1;
@@ -498,17 +511,25 @@ void Walker::probe(Term start) {
   if (all.may_be_many()) {
     for (const Term t : hard_strings(store_, all, weights)) {
       if (work() > end) break;
+      const Hash128 tried = try_of(t);
+      if (index_.was_tried(tried)) continue;
       mask_within_bound(machine_.start(t), "in a string", kStringTimes);
       try_growing(t, "in a string", "", end);
+      index_.keep_tried(tried);
     }
   }
   alone_ = false;
   if (!store_.has(start, kHasCall) && work() < end) {
     const Contents contents = contents_of(store_, start);
     // What is put together of many, or of what is counted.
-    if (store_.has(start, kMaybeEmpty) ? contents.parts > kManyParts
-                                       : !contents.lifted && weights.is_counted(start))
+    const bool many = store_.has(start, kMaybeEmpty)
+                          ? contents.parts > kManyParts
+                          : !contents.lifted && weights.is_counted(start);
+    const Hash128 tried = try_of(start);
+    if (many && !index_.was_tried(tried)) {
       try_growing(start, "at the beginning", "", end);
+      index_.keep_tried(tried);
+    }
   }
 }
 

@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t kLongestToken = 8192;
 // Unions of shared bits take at most this part of what frame masks may.
 constexpr std::uint64_t kSharedPart = 32;
+// So many are remembered.
+constexpr std::size_t kMostTried = 10'000;
 
 }  // namespace
 
@@ -233,6 +235,7 @@ void TokenIndex::make_room(std::size_t bytes) {
   cache_.clear();
   tries_.clear();
   class_tries_.clear();
+  tried_.clear();
   cache_bytes_ = 0;
   emptied_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -274,6 +277,17 @@ std::shared_ptr<const ClassTrie> TokenIndex::class_trie(CharacterClasses classes
   const auto [place, fresh] = class_tries_.emplace(key, std::move(made));
   if (fresh) cache_bytes_ += bytes;
   return place->second;
+}
+
+bool TokenIndex::was_tried(const Hash128& term) const {
+  const std::scoped_lock lock(mutex_);
+  return tried_.contains(term);
+}
+
+void TokenIndex::keep_tried(const Hash128& term) {
+  const std::scoped_lock lock(mutex_);
+  if (tried_.size() == kMostTried) tried_.clear();
+  tried_.insert(term);
 }
 
 TokenIndex::Stats TokenIndex::stats() const {

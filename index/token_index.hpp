@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "grammar/normalise.hpp"
@@ -145,6 +146,11 @@ class TokenIndex {
   // The vocabulary's trie by classes of characters; null when it is not there and not to be made.
   std::shared_ptr<const ClassTrie> class_trie(CharacterClasses classes, bool make);
 
+  // Whether a term was tried (probe.cpp), and what its masks are put together from has not been
+  // dropped since.
+  bool was_tried(const Hash128& term) const;
+  void keep_tried(const Hash128& term);
+
   struct Stats {
     std::size_t trie_nodes, frame_masks, frame_mask_bytes, frame_masks_made;
   };
@@ -179,6 +185,7 @@ class TokenIndex {
   std::unordered_map<Key, std::shared_ptr<const FrameMask>, KeyHasher> cache_;
   std::map<Hash128, std::shared_ptr<const Trie>> tries_;
   std::map<Hash128, std::shared_ptr<const ClassTrie>> class_tries_;
+  std::unordered_set<Hash128, Hash128Hasher> tried_;
   std::size_t cache_bytes_ = 0;  // of frame masks and tries
   std::atomic<std::uint64_t> emptied_ = 0;
   std::size_t made_ = 0;
