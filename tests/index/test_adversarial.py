@@ -117,6 +117,23 @@ def test_what_was_tried_on_a_vocabulary_is_not_tried_again() -> None:
     assert known.stats()["terms"] < tried.stats()["terms"] / 4
 
 
+def test_patterns_as_values() -> None:
+    """Names that references repeat met a limit at `(?<`; each state outside of classes walked all
+    of the vocabulary, in every constraint anew."""
+    text = rb'"(?<ab>[a-z]+)\\k<ab>(x|(?:y\\d)?){2,3}"'
+    constraint = compile(Grammar.from_json_schema({"format": "regex"}), VOCABULARY)
+    matcher = constraint.matcher()
+    for byte in text:
+        before = work(constraint)
+        matcher.mask()
+        nodes, terms, _ = (new - old for new, old in zip(work(constraint), before, strict=True))
+        assert nodes < BOUNDS[0]
+        assert terms < BOUNDS[1]
+        assert matcher.accept_bytes(bytes([byte]))
+    assert matcher.is_complete
+    assert constraint.stats()["walk_nodes"] < 10_000
+
+
 def test_a_first_mask_is_not_given_up_in_a_dive() -> None:
     """A look for an end along one letter joined three million operands."""
     constraint = compile(regex(r"(?!\w)(?:\S(?!\W)(?:[^\n]){8,}){8,9}"), VOCABULARY)
