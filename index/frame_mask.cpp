@@ -1,9 +1,9 @@
 // Making frame masks: the walk of one regular term over a subtree, and its exits.
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 #include <utility>
 
+#include "index/parts.hpp"
 #include "index/path_states.hpp"
 #include "index/remainders.hpp"
 #include "index/walk.hpp"
@@ -37,33 +37,13 @@ constexpr std::size_t kMostParts = 500;
 // Whether multiples of a number are in it: many terms, but each is made of one by arithmetic, and
 // few tokens are digits.
 bool has_multiples(const TermStore& store, Term t) {
-  std::vector<Term> parts{t};
-  std::unordered_set<Term> seen{t};
-  const auto add = [&](Term part) {
-    if (seen.insert(part).second) parts.push_back(part);
-  };
-  for (std::size_t i = 0; i < parts.size() && i < kMostParts; ++i) {
-    const Node& n = store.node(parts[i]);
-    switch (n.kind) {
-      case Kind::Residue:
-        return true;
-      case Kind::Concat:
-        add(n.a);
-        add(n.b);
-        break;
-      case Kind::Union:
-      case Kind::Intersect:
-        for (const Term operand : store.operands(parts[i])) add(operand);
-        break;
-      case Kind::Complement:
-      case Kind::Repeat:
-        add(n.a);
-        break;
-      default:
-        break;
-    }
-  }
-  return false;
+  bool found = false;
+  each_part(store, t, kMostParts, [&](Term part) {
+    const Kind kind = store.node(part).kind;
+    found = found || kind == Kind::Residue;
+    return !found && kind != Kind::Json;
+  });
+  return found;
 }
 
 struct OnPath {

@@ -20,10 +20,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "index/parts.hpp"
 #include "index/work_bound.hpp"
 
 namespace grammaton {
@@ -269,32 +269,10 @@ Contents contents_of_all(const TermStore& store) {
 
 Contents contents_of(const TermStore& store, Term t) {
   Contents found;
-  std::vector<Term> parts{t};
-  std::unordered_set<Term> seen{t};
-  const auto enter = [&](Term part) {
-    if (seen.insert(part).second) parts.push_back(part);
-  };
-  for (std::size_t i = 0; i < parts.size() && i < kMostParts; ++i) {
-    found.add(store, parts[i]);
-    const Node& n = store.node(parts[i]);
-    switch (n.kind) {
-      case Kind::Concat:
-        enter(n.a);
-        enter(n.b);
-        break;
-      case Kind::Union:
-      case Kind::Intersect:
-        for (const Term operand : store.operands(parts[i])) enter(operand);
-        break;
-      case Kind::Complement:
-      case Kind::Repeat:
-      case Kind::Json:
-        enter(n.a);
-        break;
-      default:
-        break;
-    }
-  }
+  each_part(store, t, kMostParts, [&](Term part) {
+    found.add(store, part);
+    return true;
+  });
   return found;
 }
 
@@ -454,8 +432,7 @@ Hash128 Walker::try_of(Term t) const {
   return hash;
 }
 
-void Walker::try_growing(Term t, const std::string& where, const std::string& part,
-                         std::uint64_t end) {
+void Walker::try_growing(Term t, const std::string& where, std::uint64_t end) {
   std::size_t size = 1;
   unsigned masks = 0;
   unsigned over = 0;
@@ -467,7 +444,7 @@ void Walker::try_growing(Term t, const std::string& where, const std::string& pa
     size = left;
     ++masks;
     const std::uint64_t before = work();
-    mask_within_bound(machine_.start(t), where, over < kFirstOfKind ? kFirstTimes : 1, part);
+    mask_within_bound(machine_.start(t), where, over < kFirstOfKind ? kFirstTimes : 1);
     if (work() - before > limits_.max_mask_work) ++over;
   }
 }
@@ -514,7 +491,7 @@ void Walker::probe(Term start) {
       const Hash128 tried = try_of(t);
       if (index_.was_tried(tried)) continue;
       mask_within_bound(machine_.start(t), "in a string", kStringTimes);
-      try_growing(t, "in a string", "", end);
+      try_growing(t, "in a string", end);
       index_.keep_tried(tried);
     }
   }
@@ -527,7 +504,7 @@ void Walker::probe(Term start) {
                           : !contents.lifted && weights.is_counted(start);
     const Hash128 tried = try_of(start);
     if (many && !index_.was_tried(tried)) {
-      try_growing(start, "at the beginning", "", end);
+      try_growing(start, "at the beginning", end);
       index_.keep_tried(tried);
     }
   }

@@ -350,7 +350,7 @@ class Walker {
   State after(State state, std::string_view text);
   std::pair<Term, std::size_t> grown(Term t);
   Hash128 try_of(Term t) const;
-  void try_growing(Term t, const std::string& where, const std::string& part, std::uint64_t end);
+  void try_growing(Term t, const std::string& where, std::uint64_t end);
   std::string_view some_token(const FinishedMask& mask, bool longest);
   Groups& groups_at(std::size_t level);
 

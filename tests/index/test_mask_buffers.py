@@ -10,21 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grammaton._core import Constraint, Matcher, TermStore, TokenIndex, fill_masks
+from grammaton._core import Matcher, fill_masks
 from grammaton.errors import VocabularyError
 
 WORDS = 3
 MASK = [0b1101, 0, 0]
-
-
-@pytest.fixture
-def matcher() -> Matcher:
-    """A matcher over 70 logits (three words) in the middle of a text."""
-    store = TermStore()
-    index = TokenIndex([b"a", b"b", b"ab", b"</s>"], [True] * 3 + [False], [3], 70)
-    made = Constraint(store, store.repeat(store.literal(b"ab"), 1, None), index).matcher()
-    assert made.accept(2)
-    return made
 
 
 def misaligned() -> Any:

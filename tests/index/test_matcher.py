@@ -195,17 +195,6 @@ def test_forced_tokens_are_allowed_in_turn(data: st.DataObject) -> None:
     assert len(mask_to_ids(matcher.mask())) != 1 or matcher.is_complete
 
 
-@pytest.fixture
-def matcher() -> Matcher:
-    """A matcher over 70 logits (three words) in the middle of a text."""
-    store = TermStore()
-    index = TokenIndex([b"a", b"b", b"ab", b"</s>"], [True] * 3 + [False], [3], 70)
-    start = store.repeat(store.literal(b"ab"), 1, None)
-    made = Constraint(store, start, index).matcher()
-    assert made.accept(2)
-    return made
-
-
 @pytest.mark.parametrize(
     ("out", "row"),
     [
